@@ -1,0 +1,38 @@
+//! MCP on the wire: bytes in, typed requests out, and the exact text of every answer.
+//!
+//! Nothing here waits, reads a clock or knows a transport: HTTP and stdio call the same functions.
+//!
+//! In, in the order in which a message passes:
+//! [`envelope`] (JSON-RPC, parameters left as text) → [`decode`] (every check in its order, with [`headers`] if
+//! there are any) → [`meta`] and [`capability`] (who asks, and what they can do) → [`request`] (what they ask).
+//!
+//! Out: [`error`] (codes and their HTTP status), [`response`] (the envelope), [`result`] (discover, lists,
+//! acknowledgements), [`tool`] (descriptors), [`content`] (what a tool answers), [`task`] (tasks),
+//! [`elicitation`] and [`form`] (questions to the client, and their answers).
+//!
+//! Below both: [`version`], [`cursor`], [`timestamp`], [`guest_meta`], [`json`].
+//!
+//! Answers are written straight into text, and JSON that a guest, a client or a store gave is spliced in as it is.
+//! Every text written here is one line, so that it is a frame for stdio and for an event stream as it stands.
+
+pub mod capability;
+pub mod content;
+pub mod cursor;
+pub mod decode;
+pub mod elicitation;
+pub mod envelope;
+pub mod error;
+pub mod form;
+pub mod guest_meta;
+pub mod headers;
+pub mod json;
+pub mod meta;
+pub mod request;
+pub mod response;
+pub mod result;
+pub mod task;
+pub mod timestamp;
+pub mod tool;
+pub mod version;
+
+mod write;

@@ -1,0 +1,137 @@
+//! Results of the methods that are about the server itself, and what all results share.
+
+use crate::capability::TASKS_EXTENSION;
+use crate::guest_meta::GuestMeta;
+use crate::version::Revision;
+use crate::write::{Object, push_list, push_raw, push_string};
+
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Who answers: goes into `_meta` of every result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerInfo {
+    json: String,
+}
+
+impl ServerInfo {
+    /// The server's name and version.
+    #[must_use]
+    pub fn new(name: &str, version: &str) -> Self {
+        let mut json = String::new();
+        let mut object = Object::open(&mut json);
+        object.text("name", name);
+        object.text("version", version);
+        object.close();
+        Self { json }
+    }
+
+    /// Writes `_meta`: what the guest added, then who answers.
+    pub(crate) fn write_meta(&self, result: &mut Object<'_>, guest: Option<&GuestMeta>) {
+        let mut meta = result.object("_meta");
+        if let Some(guest) = guest {
+            guest.write_into(&mut meta);
+        }
+        meta.ours(SERVER_INFO_KEY, &self.json);
+        meta.close();
+    }
+}
+
+/// How long and for whom a result may be kept by a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheHint {
+    /// For how long, in milliseconds.
+    pub ttl_ms: u64,
+    /// For whom. It is no access control.
+    pub scope: CacheScope,
+}
+
+/// For whom a result may be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheScope {
+    /// Anybody.
+    Public,
+    /// The caller.
+    Private,
+}
+
+impl CacheHint {
+    fn write_into(self, result: &mut Object<'_>) {
+        result.plain("ttlMs", self.ttl_ms);
+        result.text(
+            "cacheScope",
+            match self.scope {
+                CacheScope::Public => "public",
+                CacheScope::Private => "private",
+            },
+        );
+    }
+}
+
+/// Opens a result with its `resultType`.
+pub(crate) fn open<'o>(out: &'o mut String, result_type: &str) -> Object<'o> {
+    let mut object = Object::open(out);
+    object.text("resultType", result_type);
+    object
+}
+
+/// The result of `server/discover`. Tools and the tasks extension are always there.
+#[derive(Clone, Copy, Debug)]
+pub struct Discover<'a> {
+    /// Whether `subscriptions/listen` tells of a changed list of tools.
+    pub tools_list_changed: bool,
+    /// How to use this server, for a model.
+    pub instructions: Option<&'a str>,
+    /// How long this may be kept.
+    pub cache: CacheHint,
+}
+
+impl Discover<'_> {
+    /// Writes the result.
+    pub fn write_to(&self, out: &mut String, server: &ServerInfo) {
+        let mut result = open(out, "complete");
+        push_list(
+            result.key("supportedVersions"),
+            Revision::NAMES,
+            push_string,
+        );
+        let mut capabilities = result.object("capabilities");
+        let mut tools = capabilities.object("tools");
+        if self.tools_list_changed {
+            tools.plain("listChanged", true);
+        }
+        tools.close();
+        let mut extensions = capabilities.object("extensions");
+        // Exactly `{}`: a known client refuses any other value.
+        extensions.ours(TASKS_EXTENSION, "{}");
+        extensions.close();
+        capabilities.close();
+        result.optional_text("instructions", self.instructions);
+        self.cache.write_into(&mut result);
+        server.write_meta(&mut result, None);
+        result.close();
+    }
+}
+
+/// Writes one page of `tools/list`. The descriptors come from [`crate::tool`], in the order of their names.
+pub fn write_tools_page<'a>(
+    out: &mut String,
+    descriptors: impl IntoIterator<Item = &'a str>,
+    next_cursor: Option<&str>,
+    cache: CacheHint,
+    server: &ServerInfo,
+) {
+    let mut result = open(out, "complete");
+    push_list(result.key("tools"), descriptors, push_raw);
+    result.optional_text("nextCursor", next_cursor);
+    cache.write_into(&mut result);
+    server.write_meta(&mut result, None);
+    result.close();
+}
+
+/// Writes the acknowledgement of `tasks/update` and `tasks/cancel`. It may hold nothing more: known clients refuse
+/// other members.
+pub fn write_acknowledgement(out: &mut String, server: &ServerInfo) {
+    let mut result = open(out, "complete");
+    server.write_meta(&mut result, None);
+    result.close();
+}

@@ -1,0 +1,13 @@
+//! What a task is, apart from any protocol, clock, database or engine.
+//!
+//! Read in this order: [`task`] (the row), [`event`] (what may happen to it and what follows),
+//! [`question`] (keys, and what waits for an answer), [`store`] (how a row is kept).
+//!
+//! Results, questions and answers are JSON texts that nothing here looks into: a revision of the
+//! protocol never needs a migration. Time and ids come in as values.
+
+pub mod event;
+pub mod id;
+pub mod question;
+pub mod store;
+pub mod task;

@@ -1,0 +1,138 @@
+//! How tasks are kept. One contract, whatever is underneath.
+
+use async_trait::async_trait;
+
+use crate::id::{Millis, NodeId, TaskId};
+use crate::task::{StateName, Task};
+
+/// A place that keeps tasks. Whatever a method has acknowledged survives the death of the process.
+#[async_trait]
+pub trait TaskStore: Send + Sync {
+    /// Keeps a new task, with what its run has journalled so far.
+    async fn create(&self, task: Task, segment: Option<Segment>) -> Result<(), StoreError>;
+
+    /// The task of that id as it was last committed.
+    async fn get(&self, id: TaskId) -> Result<Option<Task>, StoreError>;
+
+    /// Replaces a row by its successor, with what its run has journalled since, in one transaction.
+    /// Refused as [`StoreError::Conflict`] unless the row still is what the successor was made from.
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
+
+    /// One page of tasks, the newest first.
+    async fn list(&self, query: Query) -> Result<Page, StoreError>;
+
+    /// Up to `limit` tasks that have not ended and that `node` does not own, from oldest to newest.
+    async fn orphans(&self, node: NodeId, limit: usize) -> Result<Vec<Task>, StoreError>;
+
+    /// The journal of a task, in order.
+    async fn segments(&self, id: TaskId) -> Result<Vec<Segment>, StoreError>;
+
+    /// Deletes up to `limit` ended tasks whose retention is over, with all that belongs to them.
+    async fn sweep(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
+
+    /// Figures for operators and tests.
+    async fn figures(&self) -> Result<Figures, StoreError>;
+}
+
+/// A row and what it replaces.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The version that the successor was made from.
+    pub from_version: u64,
+    /// The lease under which it was made.
+    pub from_epoch: u64,
+    /// The successor.
+    pub task: Task,
+    /// What its run has journalled since; numbered `task.journal.segments - 1`.
+    pub segment: Option<Segment>,
+}
+
+/// What one run journalled between two commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The lease under which it was written.
+    pub epoch: u64,
+    /// The first host call that it covers.
+    pub first_call: u64,
+    /// The last host call that it covers.
+    pub last_call: u64,
+    /// The records, sealed.
+    pub frames: Vec<u8>,
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Only tasks in this state.
+    pub state: Option<StateName>,
+    /// Only tasks of the component of this name.
+    pub component: Option<String>,
+    /// At most so many; the store may give fewer.
+    pub limit: usize,
+    /// Where the page before ended.
+    pub after: Option<u64>,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The tasks, without arguments, questions and results.
+    pub tasks: Vec<Summary>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<u64>,
+}
+
+/// What a list shows of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Its name.
+    pub id: TaskId,
+    /// The component that it runs.
+    pub component: String,
+    /// The tool that it runs.
+    pub tool: String,
+    /// Who called.
+    pub principal: String,
+    /// Where it stands.
+    pub state: StateName,
+    /// What it last said of itself.
+    pub status_message: Option<String>,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When something last changed.
+    pub updated_at: Millis,
+}
+
+/// Figures of a store since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Transactions made durable.
+    pub commits: u64,
+    /// Changes that they carried.
+    pub changes: u64,
+    /// Tasks that have not ended.
+    pub unfinished: u64,
+}
+
+/// Why a store did not do it, by what the caller can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Read the row again and decide again.
+    #[error("the task changed meanwhile")]
+    Conflict,
+    /// Another node has the task now: let go of it without a word.
+    #[error("another node runs the task now")]
+    Fenced,
+    /// The id is taken.
+    #[error("the task exists already")]
+    Exists,
+    /// There is no such row.
+    #[error("no such task")]
+    Missing,
+    /// Nothing is wrong with the request; it may work later.
+    #[error("the store cannot be written or read now: {0}")]
+    Unavailable(String),
+    /// A row holds what this program never writes.
+    #[error("the store holds a damaged row: {0}")]
+    Corrupt(String),
+}
