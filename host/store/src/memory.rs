@@ -1,0 +1,317 @@
+//! A store that forgets everything with its process.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::store::{ComponentStore, Installed, StoreError as CatalogError};
+use longshore_catalog::tool::Tool;
+use longshore_tasks::id::{Millis, NodeId, TaskId};
+use longshore_tasks::store::{
+    Commit, Figures, Page, Query, Segment, StoreError, Summary, TaskStore,
+};
+use longshore_tasks::task::Task;
+use parking_lot::Mutex;
+
+use crate::successor::{leads_forwards, segments_before};
+
+/// Tasks and components of one process; clones share them.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Rows by the order in which they were made.
+    rows: BTreeMap<u64, Row>,
+    /// Where a task's row is.
+    keys: HashMap<TaskId, u64>,
+    /// The order of the newest row.
+    newest: u64,
+    names: BTreeMap<Name, Pointer>,
+    components: BTreeMap<Digest, Kept>,
+    changes: u64,
+}
+
+struct Row {
+    task: Task,
+    segments: Vec<Segment>,
+}
+
+struct Pointer {
+    digest: Digest,
+    installed_at_ms: i64,
+}
+
+/// What belongs to a digest, whichever names point at it.
+struct Kept {
+    about: About,
+    bytes: Vec<u8>,
+}
+
+#[derive(PartialEq)]
+struct About {
+    size: u64,
+    tools: Vec<Tool>,
+    imports: Vec<String>,
+    volatile: Vec<String>,
+}
+
+impl State {
+    fn row(&self, id: TaskId) -> Option<&Row> {
+        self.rows.get(self.keys.get(&id)?)
+    }
+
+    fn unfinished(&self) -> impl Iterator<Item = &Task> {
+        self.rows
+            .values()
+            .map(|row| &row.task)
+            .filter(|task| task.state.ended_at().is_none())
+    }
+}
+
+#[async_trait]
+impl TaskStore for Memory {
+    async fn create(&self, task: Task, segment: Option<Segment>) -> Result<(), StoreError> {
+        let mut state = self.0.lock();
+        if state.keys.contains_key(&task.id) {
+            return Err(StoreError::Exists);
+        }
+        if segments_before(&task, segment.is_some()) != Some(0) {
+            return Err(StoreError::Conflict);
+        }
+        state.newest += 1;
+        let key = state.newest;
+        state.keys.insert(task.id, key);
+        let segments = segment.into_iter().collect();
+        state.rows.insert(key, Row { task, segments });
+        state.changes += 1;
+        Ok(())
+    }
+
+    async fn get(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        Ok(self.0.lock().row(id).map(|row| row.task.clone()))
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        let mut guard = self.0.lock();
+        let state = &mut *guard;
+        let key = state.keys.get(&commit.task.id).ok_or(StoreError::Missing)?;
+        let row = state.rows.get_mut(key).ok_or(StoreError::Missing)?;
+        if row.task.lease.epoch != commit.from_epoch {
+            return Err(StoreError::Fenced);
+        }
+        let before = segments_before(&commit.task, commit.segment.is_some());
+        if !leads_forwards(&commit)
+            || row.task.version != commit.from_version
+            || row.task.state.name().is_final()
+            || before != Some(row.segments.len() as u64)
+        {
+            return Err(StoreError::Conflict);
+        }
+        row.segments.extend(commit.segment);
+        let made = (row.task.pinned.clone(), row.task.created_at);
+        row.task = commit.task;
+        // What was fixed when the task was made is not part of a change.
+        (row.task.pinned, row.task.created_at) = made;
+        if row.task.state.name().is_final() {
+            row.task.questions.clear();
+        }
+        state.changes += 1;
+        Ok(())
+    }
+
+    async fn list(&self, query: Query) -> Result<Page, StoreError> {
+        let state = self.0.lock();
+        let end = query.after.unwrap_or(u64::MAX);
+        let mut matching = state.rows.range(..end).rev().filter(|(_, row)| {
+            query.state.is_none_or(|name| row.task.state.name() == name)
+                && query
+                    .component
+                    .as_ref()
+                    .is_none_or(|name| row.task.pinned.component == *name)
+        });
+        let mut tasks = Vec::new();
+        let mut last = None;
+        for (key, row) in matching.by_ref().take(query.limit) {
+            tasks.push(summary(&row.task));
+            last = Some(*key);
+        }
+        let next = last.filter(|_| matching.next().is_some());
+        Ok(Page { tasks, next })
+    }
+
+    async fn orphans(&self, node: NodeId, limit: usize) -> Result<Vec<Task>, StoreError> {
+        let state = self.0.lock();
+        let orphan = |task: &&Task| task.lease.owner.as_ref() != Some(&node);
+        Ok(state
+            .unfinished()
+            .filter(orphan)
+            .take(limit)
+            .cloned()
+            .collect())
+    }
+
+    async fn segments(&self, id: TaskId) -> Result<Vec<Segment>, StoreError> {
+        let state = self.0.lock();
+        Ok(state
+            .row(id)
+            .map(|row| row.segments.clone())
+            .unwrap_or_default())
+    }
+
+    async fn sweep(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        let mut state = self.0.lock();
+        let mut over: Vec<(Millis, u64)> = state
+            .rows
+            .iter()
+            .filter_map(|(key, row)| Some((row.task.forget_at()?, *key)))
+            .filter(|(at, _)| *at < now)
+            .collect();
+        over.sort_unstable();
+        over.truncate(limit);
+        for (_, key) in &over {
+            if let Some(row) = state.rows.remove(key) {
+                state.keys.remove(&row.task.id);
+            }
+        }
+        state.changes += u64::from(!over.is_empty());
+        Ok(over.len())
+    }
+
+    async fn figures(&self) -> Result<Figures, StoreError> {
+        let state = self.0.lock();
+        Ok(Figures {
+            commits: state.changes,
+            changes: state.changes,
+            unfinished: state.unfinished().count() as u64,
+        })
+    }
+}
+
+fn summary(task: &Task) -> Summary {
+    Summary {
+        id: task.id,
+        component: task.pinned.component.clone(),
+        tool: task.pinned.tool.clone(),
+        principal: task.pinned.principal.0.as_ref().to_owned(),
+        state: task.state.name(),
+        status_message: task.status.message.clone(),
+        created_at: task.created_at,
+        updated_at: task.updated_at,
+    }
+}
+
+#[async_trait]
+impl ComponentStore for Memory {
+    async fn install(
+        &self,
+        component: Component,
+        bytes: Vec<u8>,
+    ) -> Result<Installed, CatalogError> {
+        let Component {
+            name,
+            digest,
+            size,
+            tools,
+            imports,
+            volatile,
+            installed_at_ms,
+        } = component;
+        let about = About {
+            size,
+            tools,
+            imports,
+            volatile,
+        };
+        let mut state = self.0.lock();
+        let before = state.names.get(&name).map(|pointer| pointer.digest.clone());
+        let known = state
+            .components
+            .get(&digest)
+            .is_some_and(|kept| kept.about == about);
+        if known && before.as_ref() == Some(&digest) {
+            return Ok(Installed::Unchanged);
+        }
+        match state.components.get_mut(&digest) {
+            Some(kept) => kept.about = about,
+            None => {
+                state
+                    .components
+                    .insert(digest.clone(), Kept { about, bytes });
+            }
+        }
+        state.names.insert(
+            name,
+            Pointer {
+                digest,
+                installed_at_ms,
+            },
+        );
+        state.changes += 1;
+        Ok(before.map_or(Installed::Created, Installed::Replaced))
+    }
+
+    async fn remove(&self, name: Name) -> Result<bool, CatalogError> {
+        let mut state = self.0.lock();
+        let removed = state.names.remove(&name).is_some();
+        state.changes += u64::from(removed);
+        Ok(removed)
+    }
+
+    async fn installed(&self) -> Result<Vec<Component>, CatalogError> {
+        let state = self.0.lock();
+        let component = |(name, pointer): (&Name, &Pointer)| {
+            let About {
+                size,
+                tools,
+                imports,
+                volatile,
+            } = &state.components.get(&pointer.digest)?.about;
+            Some(Component {
+                name: name.clone(),
+                digest: pointer.digest.clone(),
+                size: *size,
+                tools: tools.clone(),
+                imports: imports.clone(),
+                volatile: volatile.clone(),
+                installed_at_ms: pointer.installed_at_ms,
+            })
+        };
+        Ok(state.names.iter().filter_map(component).collect())
+    }
+
+    async fn bytes(&self, digest: Digest) -> Result<Option<Vec<u8>>, CatalogError> {
+        Ok(self
+            .0
+            .lock()
+            .components
+            .get(&digest)
+            .map(|kept| kept.bytes.clone()))
+    }
+
+    async fn collect(&self) -> Result<Vec<Digest>, CatalogError> {
+        let mut state = self.0.lock();
+        let mut needed: HashSet<String> = state
+            .unfinished()
+            .map(|task| task.pinned.digest.clone())
+            .collect();
+        needed.extend(
+            state
+                .names
+                .values()
+                .map(|pointer| pointer.digest.to_string()),
+        );
+        let gone: Vec<Digest> = state
+            .components
+            .keys()
+            .filter(|digest| !needed.contains(digest.as_str()))
+            .cloned()
+            .collect();
+        for digest in &gone {
+            state.components.remove(digest);
+        }
+        state.changes += u64::from(!gone.is_empty());
+        Ok(gone)
+    }
+}

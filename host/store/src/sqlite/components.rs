@@ -1,0 +1,171 @@
+//! The statements about components.
+
+use async_trait::async_trait;
+use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::store::{ComponentStore, Installed, StoreError};
+use longshore_catalog::tool::Tool;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde::{Deserialize, Serialize};
+
+use super::Sqlite;
+use super::error::Trouble;
+use super::rows::{count, int};
+
+/// What is kept of a component as JSON, with its digest. A member that is added needs a default.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Meta {
+    tools: Vec<Tool>,
+    imports: Vec<String>,
+    volatile: Vec<String>,
+}
+
+#[async_trait]
+impl ComponentStore for Sqlite {
+    async fn install(&self, component: Component, bytes: Vec<u8>) -> Result<Installed, StoreError> {
+        Ok(self
+            .0
+            .writer
+            .write(move |db| install(db, component, &bytes))
+            .await?)
+    }
+
+    async fn remove(&self, name: Name) -> Result<bool, StoreError> {
+        Ok(self.0.writer.write(move |db| remove(db, &name)).await?)
+    }
+
+    async fn installed(&self) -> Result<Vec<Component>, StoreError> {
+        Ok(self.0.readers.elsewhere(installed).await?)
+    }
+
+    async fn bytes(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self
+            .0
+            .readers
+            .elsewhere(move |db| bytes(db, &digest))
+            .await?)
+    }
+
+    async fn collect(&self) -> Result<Vec<Digest>, StoreError> {
+        Ok(self.0.writer.write(collect).await?)
+    }
+}
+
+fn install(db: &Connection, component: Component, bytes: &[u8]) -> Result<Installed, Trouble> {
+    let Component {
+        name,
+        digest,
+        size,
+        tools,
+        imports,
+        volatile,
+        installed_at_ms,
+    } = component;
+    let meta = Meta {
+        tools,
+        imports,
+        volatile,
+    };
+    let before: Option<String> = db
+        .prepare_cached("select digest from component_name where name = ?1")?
+        .query_row([name.as_str()], |row| row.get(0))
+        .optional()?;
+    let kept: Option<(i64, String)> = db
+        .prepare_cached("select size, meta from component where digest = ?1")?
+        .query_row([digest.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let size = int(size);
+    let known = match &kept {
+        Some((kept_size, kept_meta)) => {
+            *kept_size == size && read_meta(digest.as_str(), kept_meta)? == meta
+        }
+        None => false,
+    };
+    if known && before.as_deref() == Some(digest.as_str()) {
+        return Ok(Installed::Unchanged);
+    }
+    if !known {
+        let meta = serde_json::to_string(&meta)
+            .map_err(|error| Trouble::Unavailable(error.to_string()))?;
+        if kept.is_some() {
+            db.prepare_cached("update component set size = ?2, meta = ?3 where digest = ?1")?
+                .execute(params![digest.as_str(), size, meta])?;
+        } else {
+            db.prepare_cached(
+                "insert into component (digest, size, meta, bytes) values (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![digest.as_str(), size, meta, bytes])?;
+        }
+    }
+    db.prepare_cached(
+        "insert into component_name (name, digest, installed_at) values (?1, ?2, ?3) \
+         on conflict (name) do update set digest = excluded.digest, installed_at = excluded.installed_at",
+    )?
+    .execute(params![name.as_str(), digest.as_str(), installed_at_ms])?;
+    Ok(match before {
+        Some(before) => Installed::Replaced(Digest::from_stored(before)),
+        None => Installed::Created,
+    })
+}
+
+fn remove(db: &Connection, name: &Name) -> Result<bool, Trouble> {
+    let removed = db
+        .prepare_cached("delete from component_name where name = ?1")?
+        .execute([name.as_str()])?;
+    Ok(removed > 0)
+}
+
+fn installed(db: &Connection) -> Result<Vec<Component>, Trouble> {
+    let mut select = db.prepare_cached(
+        "select n.name, n.digest, n.installed_at, c.size, c.meta \
+         from component_name n join component c on c.digest = n.digest order by n.name",
+    )?;
+    let mut rows = select.query([])?;
+    let mut components = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(0)?;
+        let digest: String = row.get(1)?;
+        let meta: String = row.get(4)?;
+        let Meta {
+            tools,
+            imports,
+            volatile,
+        } = read_meta(&digest, &meta)?;
+        components.push(Component {
+            name: name
+                .parse()
+                .map_err(|_| Trouble::Corrupt(format!("a component's name is {name:?}")))?,
+            digest: Digest::from_stored(digest),
+            size: count(row.get(3)?)?,
+            tools,
+            imports,
+            volatile,
+            installed_at_ms: row.get(2)?,
+        });
+    }
+    Ok(components)
+}
+
+fn bytes(db: &Connection, digest: &Digest) -> Result<Option<Vec<u8>>, Trouble> {
+    let bytes = db
+        .prepare_cached("select bytes from component where digest = ?1")?
+        .query_row([digest.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(bytes)
+}
+
+fn collect(db: &Connection) -> Result<Vec<Digest>, Trouble> {
+    let mut digests: Vec<Digest> = db
+        .prepare_cached(
+            "delete from component where digest not in (select digest from component_name) \
+             and digest not in (select digest from task where ended_at is null) returning digest",
+        )?
+        .query_map([], |row| row.get(0).map(Digest::from_stored))?
+        .collect::<Result<_, _>>()?;
+    digests.sort_unstable();
+    Ok(digests)
+}
+
+fn read_meta(digest: &str, meta: &str) -> Result<Meta, Trouble> {
+    serde_json::from_str(meta)
+        .map_err(|error| Trouble::Corrupt(format!("component {digest}: {error}")))
+}

@@ -1,0 +1,64 @@
+//! One contract, every store: each case below runs on each of them, in a fresh place.
+
+mod belongings;
+mod commits;
+mod components;
+mod differential;
+mod kit;
+mod lists;
+mod rows;
+mod sqlite;
+
+macro_rules! contract {
+    ($($noun:ident: $($case:ident),+;)+) => {
+        mod memory {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                crate::$noun::$case(&crate::kit::Place::memory()).await;
+            })+)+
+        }
+        mod sqlite_file {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                crate::$noun::$case(&crate::kit::Place::sqlite()).await;
+            })+)+
+        }
+    };
+}
+
+contract! {
+    rows:
+        a_task_is_durable_when_create_returns,
+        an_id_is_taken_once,
+        what_is_unknown_is_absent,
+        every_field_comes_back,
+        texts_come_back_byte_for_byte,
+        figures_count_what_changed;
+    commits:
+        a_commit_is_durable_when_it_returns,
+        what_was_fixed_stays_fixed,
+        what_is_final_is_never_replaced,
+        versions_only_grow,
+        a_stale_commit_leaves_nothing,
+        a_former_owner_is_fenced_off,
+        of_two_commits_one_wins,
+        stale_commits_spoil_no_others;
+    belongings:
+        questions_come_back,
+        questions_end_with_their_task,
+        segments_come_back_in_order,
+        a_journal_has_no_gaps;
+    lists:
+        pages_are_complete_under_inserts,
+        lists_are_filtered,
+        orphans_are_what_others_left,
+        sweeping_is_bounded_and_takes_all;
+    components:
+        an_install_is_durable_when_it_returns,
+        installing_the_same_changes_nothing,
+        a_name_points_at_what_was_installed_last,
+        descriptors_belong_to_the_digest,
+        a_removed_name_is_gone,
+        bytes_stay_while_they_are_needed,
+        tasks_and_components_share_a_store;
+}
