@@ -1,0 +1,117 @@
+//! A tool that breaks a rule of the sandbox on demand: each ends in an error with a name, and nobody else notices.
+
+mod wasi;
+
+use std::hint::black_box;
+
+use longshore_guest::ask::{self, Question};
+use longshore_guest::{CallError, Description, Outcome, Tool, task};
+use serde_json::json;
+
+/// One more than may be open at once.
+const QUESTIONS: usize = 17;
+/// One byte more than a result may hold.
+const OUTPUT: usize = (1 << 20) + 1;
+/// Far more than may be shown one by one.
+const STATUSES: u32 = 10_000;
+
+struct Limits;
+
+#[derive(serde::Deserialize)]
+struct Arguments {
+    what: Rule,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Rule {
+    Recursion,
+    Exit,
+    Random,
+    Loop,
+    Stubborn,
+    Trap,
+    Status,
+    Questions,
+    Output,
+    Cancelled,
+    NestedStep,
+}
+
+impl Tool for Limits {
+    const NAME: &'static str = "limits";
+    type Arguments = Arguments;
+
+    fn describe() -> Description {
+        Description {
+            description: "Breaks one rule of the sandbox, to show what becomes of it.",
+            input: json!({
+                "type": "object",
+                "properties": {
+                    "what": {
+                        "enum": [
+                            "recursion", "exit", "random", "loop", "stubborn", "trap", "status", "questions", "output",
+                            "cancelled", "nested-step",
+                        ],
+                        "description": "Which one.",
+                    },
+                },
+                "required": ["what"],
+            }),
+            ..Description::default()
+        }
+    }
+
+    fn call(Arguments { what }: Arguments) -> Outcome {
+        match what {
+            Rule::Recursion => Ok(format!("came back from {} calls", recurse(1)).into()),
+            Rule::Exit => std::process::exit(3),
+            Rule::Random => Ok(format!("got {} bytes", wasi::random(u64::MAX).len()).into()),
+            Rule::Loop => run_for_ever(),
+            Rule::Stubborn => {
+                // From here on it has its grace after a cancel, and does not use it.
+                task::is_cancelled();
+                run_for_ever()
+            }
+            Rule::Trap => core::arch::wasm32::unreachable(),
+            Rule::Status => {
+                for n in 1..=STATUSES {
+                    task::set_status(&format!("status {n}"));
+                }
+                Ok(format!("set {STATUSES} statuses").into())
+            }
+            Rule::Questions => {
+                let schema = json!({ "type": "object", "properties": {} });
+                let question =
+                    |n| Question::form("One of many", &schema).with_key(format!("question-{n}"));
+                let questions: Vec<_> = (1..=QUESTIONS).map(question).collect();
+                let answers = ask::all(&questions, None)?;
+                Ok(format!("got {} answers", answers.len()).into())
+            }
+            Rule::Output => Ok("x".repeat(OUTPUT).into()),
+            Rule::Cancelled => Err(CallError::Cancelled),
+            Rule::NestedStep => {
+                task::step("outer", || task::step("inner", || ()));
+                Ok("nested".into())
+            }
+        }
+    }
+}
+
+/// Calls itself until the stack is full. What is left to do after each call keeps it from becoming a loop.
+fn recurse(depth: u64) -> u64 {
+    let deeper = if black_box(true) {
+        recurse(depth + 1)
+    } else {
+        depth
+    };
+    black_box(deeper)
+}
+
+fn run_for_ever() -> ! {
+    loop {
+        black_box(());
+    }
+}
+
+longshore_guest::export!(Limits);
