@@ -1,0 +1,156 @@
+//! How a run ended, and what a guest hands back.
+
+use crate::control::StopReason;
+
+/// A run that is over: its instance is gone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// How.
+    pub ending: Ending,
+    /// CPU time of the guest, in microseconds.
+    pub cpu_us: u64,
+    /// Time for which it was at work, in microseconds: waiting for anything but a thread is not counted.
+    pub active_us: u64,
+    /// Import calls of package `longshore:tool` that it made.
+    pub calls: u64,
+    /// What is left of its stdout.
+    pub stdout: RingText,
+    /// What is left of its stderr.
+    pub stderr: RingText,
+}
+
+/// The newest part of what a guest printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RingText {
+    /// Valid text; bytes that were none are replaced.
+    pub text: String,
+    /// Bytes that came before it and were dropped.
+    pub dropped: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// The tool returned a result.
+    Returned(ToolResult),
+    /// The tool says that it failed; the result says why.
+    ToolFailed(ToolResult),
+    /// The tool answers with an error of the protocol.
+    Protocol(RpcError),
+    /// The tool gave up because it was cancelled.
+    Cancelled,
+    /// It was ended from outside.
+    Stopped(StopReason),
+    /// It could not go on.
+    Fault(Fault),
+}
+
+/// What a tool returns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolResult {
+    /// For people and models.
+    pub content: Vec<Block>,
+    /// For programs, JSON; checked to be well-formed and not too deep.
+    pub structured: Option<String>,
+    /// Further notes, a JSON object; checked likewise.
+    pub meta: Option<String>,
+}
+
+/// One piece of content.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// Text.
+    Text(String),
+    /// An image.
+    Image(Media),
+    /// Sound.
+    Audio(Media),
+    /// A link to a resource.
+    ResourceLink {
+        /// Its address.
+        uri: String,
+        /// Its name.
+        name: String,
+        /// What it is.
+        mime_type: Option<String>,
+        /// What it holds.
+        description: Option<String>,
+    },
+    /// A resource itself.
+    Embedded {
+        /// Its address.
+        uri: String,
+        /// What it is.
+        mime_type: Option<String>,
+        /// What it holds.
+        body: Body,
+    },
+    /// One MCP content block as JSON; checked to be an object with a `type`.
+    Raw(String),
+}
+
+/// Bytes that say what they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Media {
+    /// The bytes.
+    pub data: Vec<u8>,
+    /// What they are.
+    pub mime_type: String,
+}
+
+/// What a resource holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+/// An error of the protocol, as the guest gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcError {
+    /// The guest's number.
+    pub code: i32,
+    /// The guest's line.
+    pub message: String,
+    /// The guest's data, JSON; checked to be well-formed.
+    pub data: Option<String>,
+}
+
+/// Why a run could not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which kind.
+    pub kind: FaultKind,
+    /// One short line: no host paths, no addresses of host code.
+    pub message: String,
+}
+
+/// The kinds of fault; all but the last are the guest's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An instruction that cannot be executed: unreachable, division by zero, an address outside
+    /// memory, a misuse of the interface.
+    Trap,
+    /// Calls nested too deeply.
+    StackOverflow,
+    /// More CPU time than allowed.
+    CpuLimit,
+    /// More memory or table than allowed, where the engine could not just refuse it.
+    MemoryLimit,
+    /// More handles than allowed.
+    HandleLimit,
+    /// A host call that carries more than allowed.
+    HostcallLimit,
+    /// A result larger than allowed.
+    OutputLimit,
+    /// Questions beyond what is allowed, again after a refusal.
+    InputLimit,
+    /// A result that is not what it should be: no JSON, not text.
+    BadOutput,
+    /// The guest ended its process.
+    Exit,
+    /// Our own fault.
+    Host,
+}

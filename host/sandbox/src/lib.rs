@@ -1,0 +1,36 @@
+//! Where guests run: nothing outside this room names the engine.
+//!
+//! The way of an upload: [`precheck`] (what can be refused by reading), [`compile`] (native code, made
+//! in a confined child process), [`artifact`] (kept and loaded again), `link` (does it fit our
+//! interface), [`sandbox`] (all of that behind one handle). The way of a call: [`sandbox::Sandbox`]
+//! starts a run, the guest's imports reach [`outside::Outside`], [`control`] stops it, and
+//! [`ending`] says how it ended.
+
+pub mod artifact;
+mod bindings;
+pub mod child;
+pub mod compile;
+pub mod control;
+mod cpu;
+pub mod ending;
+mod engine;
+mod epoch;
+mod executor;
+mod fault;
+mod guests;
+mod host;
+mod json;
+mod limiter;
+mod link;
+mod output;
+pub mod outside;
+pub mod precheck;
+pub mod refusal;
+mod ring;
+mod rules;
+mod run;
+pub mod sandbox;
+mod wasi;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! What a guest prints: the newest part is kept, and a guest that prints too much never notices.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+use crate::ending::RingText;
+
+/// What one write may carry; it bounds what `write-zeroes` makes the host allocate.
+const WRITE: usize = 64 * 1024;
+
+/// One output stream of one run. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Ring {
+    shared: Arc<Mutex<Kept>>,
+}
+
+struct Kept {
+    newest: VecDeque<u8>,
+    room: usize,
+    dropped: u64,
+}
+
+impl Ring {
+    /// A stream of which at most `room` bytes are kept.
+    pub(crate) fn new(room: u64) -> Self {
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        Self {
+            shared: Arc::new(Mutex::new(Kept {
+                newest: VecDeque::new(),
+                room,
+                dropped: 0,
+            })),
+        }
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut kept = self.shared.lock();
+        let fits = &bytes[bytes.len().saturating_sub(kept.room)..];
+        let over = (kept.newest.len() + fits.len()).saturating_sub(kept.room);
+        kept.newest.drain(..over);
+        kept.newest.extend(fits);
+        kept.dropped += (over + bytes.len() - fits.len()) as u64;
+    }
+
+    /// What is kept, as text that starts with a whole character.
+    pub(crate) fn text(&self) -> RingText {
+        let mut kept = self.shared.lock();
+        let dropped = kept.dropped;
+        let bytes = kept.newest.make_contiguous();
+        let is_inner = |byte: &&u8| **byte & 0xC0 == 0x80;
+        // The front of a character can be lost only where something was dropped.
+        let cut = if dropped > 0 {
+            bytes.iter().take(3).take_while(is_inner).count()
+        } else {
+            0
+        };
+        let text = String::from_utf8_lossy(&bytes[cut..]).into_owned();
+        RingText {
+            text,
+            dropped: dropped + cut as u64,
+        }
+    }
+}
+
+impl IsTerminal for Ring {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Ring {
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
+impl OutputStream for Ring {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.push(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(WRITE)
+    }
+}
+
+#[async_trait]
+impl Pollable for Ring {
+    async fn ready(&mut self) {}
+}
+
+impl AsyncWrite for Ring {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.push(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(room: u64, writes: &[&[u8]]) -> (String, u64) {
+        let mut ring = Ring::new(room);
+        for write in writes {
+            assert!(ring.check_write().unwrap() > 0, "it never closes");
+            OutputStream::write(&mut ring, Bytes::copy_from_slice(write)).unwrap();
+        }
+        let RingText { text, dropped } = ring.text();
+        (text, dropped)
+    }
+
+    #[test]
+    fn the_newest_bytes_are_kept_and_the_others_counted() {
+        assert_eq!(after(8, &[]), (String::new(), 0));
+        assert_eq!(after(8, &[b"12345678"]), ("12345678".into(), 0));
+        assert_eq!(after(8, &[b"1234", b"56789"]), ("23456789".into(), 1));
+        assert_eq!(after(4, &[b"ab", b"0123456789"]), ("6789".into(), 8));
+        assert_eq!(after(0, &[b"abc", b"d"]), (String::new(), 4));
+    }
+
+    #[test]
+    fn text_begins_with_a_whole_character_and_is_always_text() {
+        // Six bytes of three characters; room for five cuts the first in half.
+        assert_eq!(after(5, &["äöü".as_bytes()]), ("öü".into(), 2));
+        assert_eq!(after(8, &[b"a\xffb"]), ("a\u{fffd}b".into(), 0));
+        assert_eq!(after(8, &[b"\x80a"]), ("\u{fffd}a".into(), 0));
+    }
+}

@@ -1,0 +1,324 @@
+//! What a guest may pass to `longshore:tool`: decided by what it passed before and passes now, and by
+//! nothing else, so that a run that is repeated is judged alike.
+
+use longshore_journal::call::{Ask, AskError, Change, Question, Request, Response};
+use longshore_policy::limits::Limits;
+
+use crate::fault::Halt;
+
+/// A step's name and a question's key, as the interface says.
+const NAME_BYTES: usize = 128;
+/// A URI, as the interface says.
+const URI_BYTES: usize = 8 * 1024;
+/// What a form or a page says to a person, as the interface says.
+const PROMPT_BYTES: usize = 4 * 1024;
+
+/// What is remembered of one run's requests.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    questions_open: u64,
+    questions_left: u64,
+    question_bytes: u64,
+    step_bytes: u64,
+    /// One question over a limit is an error that the guest is told; the next one ends it.
+    over_limit_before: bool,
+    progress: Option<f64>,
+}
+
+impl Rules {
+    /// Nothing was requested so far.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            questions_open: limits.questions_open,
+            questions_left: limits.questions_in_life,
+            question_bytes: limits.question_bytes,
+            step_bytes: limits.step_bytes,
+            over_limit_before: false,
+            progress: None,
+        }
+    }
+
+    /// The response, where no one outside needs to be asked for it.
+    pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Option<Response>, Halt> {
+        match request {
+            Request::ReportProgress { done, .. } => {
+                let grows = done.is_finite() && self.progress.is_none_or(|before| *done > before);
+                if grows {
+                    self.progress = Some(*done);
+                    Ok(None)
+                } else {
+                    Ok(Some(Response::Done))
+                }
+            }
+            Request::Ask { questions, .. } => self.settle_questions(questions),
+            Request::Log {
+                logger: Some(logger),
+                ..
+            } => {
+                at_most("a logger's name", logger.len(), NAME_BYTES as u64)?;
+                Ok(None)
+            }
+            Request::StepBegin(name) => {
+                if name.is_empty() {
+                    return Err(Halt::Input("the name of a step is empty".into()));
+                }
+                at_most("the name of a step", name.len(), NAME_BYTES as u64)?;
+                Ok(None)
+            }
+            Request::StepEnd { value, .. } => {
+                at_most("the value of a step", value.len(), self.step_bytes)?;
+                Ok(None)
+            }
+            Request::Changed(Change::Resource(uri)) => {
+                at_most("the URI of a resource", uri.len(), URI_BYTES as u64)?;
+                Ok(None)
+            }
+            Request::CallId
+            | Request::SetStatus(_)
+            | Request::IsCancelled
+            | Request::TimeLeft
+            | Request::Sleep { .. }
+            | Request::Detach
+            | Request::CanAsk(_)
+            | Request::Log { logger: None, .. }
+            | Request::Changed(Change::Tools | Change::Prompts | Change::Resources) => Ok(None),
+        }
+    }
+
+    fn settle_questions(&mut self, questions: &[Question]) -> Result<Option<Response>, Halt> {
+        if questions.is_empty() {
+            return Ok(Some(Response::Answers(Ok(Vec::new()))));
+        }
+        if let Some(over) = self.over_limit(questions) {
+            if std::mem::replace(&mut self.over_limit_before, true) {
+                return Err(Halt::Input(format!(
+                    "{over}, after a question was refused for a limit"
+                )));
+            }
+            return Ok(Some(Response::Answers(Err(AskError::Limit(over)))));
+        }
+        if let Some(invalid) = questions.iter().find_map(invalid_key) {
+            return Ok(Some(Response::Answers(Err(AskError::Invalid(invalid)))));
+        }
+        self.questions_left -= questions.len() as u64;
+        Ok(None)
+    }
+
+    fn over_limit(&self, questions: &[Question]) -> Option<String> {
+        let count = questions.len() as u64;
+        if count > self.questions_open {
+            return Some(format!(
+                "{count} questions at once; at most {} may be open",
+                self.questions_open
+            ));
+        }
+        if count > self.questions_left {
+            return Some(format!(
+                "{count} questions; {} are left in the life of this call",
+                self.questions_left
+            ));
+        }
+        questions.iter().enumerate().find_map(|(index, question)| {
+            let (prompt, rest) = sizes(&question.ask);
+            let size = (prompt + rest) as u64;
+            if size > self.question_bytes {
+                let most = self.question_bytes;
+                return Some(format!("question {} is {size} bytes; at most {most} are allowed", index + 1));
+            }
+            (prompt > PROMPT_BYTES).then(|| {
+                format!("the message of question {} is {prompt} bytes; at most {PROMPT_BYTES} are allowed", index + 1)
+            })
+        })
+    }
+}
+
+/// What a person reads of it, and all the rest.
+fn sizes(ask: &Ask) -> (usize, usize) {
+    match ask {
+        Ask::Form { message, schema } => (message.len(), schema.len()),
+        Ask::Url { message, url } => (message.len(), url.len()),
+        Ask::Sample(json) | Ask::Raw(json) => (0, json.len()),
+        Ask::Roots(json) => (0, json.as_ref().map_or(0, String::len)),
+    }
+}
+
+fn invalid_key(question: &Question) -> Option<String> {
+    let key = &question.key;
+    if key.is_empty() || key.len() > NAME_BYTES {
+        return Some(format!(
+            "a key of {} bytes; it has 1 to {NAME_BYTES}",
+            key.len()
+        ));
+    }
+    key.chars()
+        .any(char::is_control)
+        .then(|| format!("the key {key:?} has a control character"))
+}
+
+fn at_most(what: &str, bytes: usize, most: u64) -> Result<(), Halt> {
+    if bytes as u64 > most {
+        return Err(Halt::Input(format!(
+            "{what} is {bytes} bytes; at most {most} are allowed"
+        )));
+    }
+    Ok(())
+}
+
+/// The text, or its beginning and an ellipsis within `most` bytes.
+pub(crate) fn shorten(text: &str, most: u64) -> String {
+    const ELLIPSIS: &str = "…";
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    match most.checked_sub(ELLIPSIS.len()) {
+        Some(room) => format!("{}{ELLIPSIS}", &text[..text.floor_char_boundary(room)]),
+        None => text[..text.floor_char_boundary(most)].to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules::new(&Limits {
+            questions_open: 2,
+            questions_in_life: 3,
+            question_bytes: 10,
+            ..Limits::default()
+        })
+    }
+
+    fn raw(key: &str, bytes: usize) -> Question {
+        Question {
+            key: key.into(),
+            ask: Ask::Raw("x".repeat(bytes)),
+        }
+    }
+
+    fn ask(rules: &mut Rules, questions: &[Question]) -> Result<Option<Response>, Halt> {
+        rules.settle(&Request::Ask {
+            questions,
+            wait_ms: None,
+        })
+    }
+
+    fn is_limit(settled: &Result<Option<Response>, Halt>) -> bool {
+        matches!(
+            settled,
+            Ok(Some(Response::Answers(Err(AskError::Limit(_)))))
+        )
+    }
+
+    #[test]
+    fn questions_are_limited_in_size_at_once_and_in_life() {
+        assert_eq!(
+            ask(&mut rules(), &[raw("a", 10), raw("b", 10)]).unwrap(),
+            None
+        );
+        assert!(is_limit(&ask(
+            &mut rules(),
+            &[raw("a", 1), raw("b", 1), raw("c", 1)]
+        )));
+        assert!(is_limit(&ask(&mut rules(), &[raw("a", 11)])));
+        let mut used = rules();
+        ask(&mut used, &[raw("a", 1), raw("b", 1)]).unwrap();
+        assert!(
+            is_limit(&ask(&mut used, &[raw("a", 1), raw("b", 1)])),
+            "two and two are four"
+        );
+        assert_eq!(
+            ask(&mut rules(), &[]).unwrap(),
+            Some(Response::Answers(Ok(Vec::new())))
+        );
+    }
+
+    #[test]
+    fn the_second_question_over_a_limit_ends_the_run() {
+        let mut rules = rules();
+        assert!(is_limit(&ask(&mut rules, &[raw("a", 11)])));
+        assert_eq!(
+            ask(&mut rules, &[raw("a", 1)]).unwrap(),
+            None,
+            "a good one is still asked"
+        );
+        assert!(matches!(
+            ask(&mut rules, &[raw("a", 11)]),
+            Err(Halt::Input(_))
+        ));
+    }
+
+    #[test]
+    fn a_bad_key_is_an_error_and_uses_up_no_question() {
+        let mut rules = rules();
+        let bad_keys = [String::new(), "a\nb".into(), "k".repeat(129)];
+        for key in &bad_keys {
+            let settled = ask(&mut rules, &[raw(key, 1)]).unwrap();
+            assert!(
+                matches!(settled, Some(Response::Answers(Err(AskError::Invalid(_))))),
+                "{key:?}"
+            );
+        }
+        assert_eq!(ask(&mut rules, &[raw("a", 1)]).unwrap(), None);
+        assert_eq!(ask(&mut rules, &[raw("a", 1), raw("b", 1)]).unwrap(), None);
+    }
+
+    #[test]
+    fn progress_is_passed_on_only_if_it_is_finite_and_grows() {
+        let mut rules = rules();
+        let mut passed = |done| {
+            rules
+                .settle(&Request::ReportProgress {
+                    done,
+                    total: None,
+                    message: None,
+                })
+                .unwrap()
+                .is_none()
+        };
+        let reports = [
+            (f64::NAN, false),
+            (0.0, true),
+            (0.0, false),
+            (-1.0, false),
+            (2.0, true),
+        ];
+        for (done, expected) in reports {
+            assert_eq!(passed(done), expected, "{done}");
+        }
+        assert!(!passed(f64::INFINITY));
+        assert!(passed(3.0));
+    }
+
+    #[test]
+    fn texts_are_shortened_at_a_character() {
+        assert_eq!(shorten("abcdef", 6), "abcdef");
+        assert_eq!(shorten("abcdefg", 6), "abc…");
+        assert_eq!(shorten("ääää", 6), "ä…");
+        assert_eq!(shorten("abc", 2), "ab");
+        assert_eq!(shorten("", 0), "");
+    }
+
+    #[test]
+    fn names_and_values_over_their_limit_end_the_run() {
+        let long = "n".repeat(129);
+        let requests = [
+            Request::StepBegin(&long),
+            Request::StepBegin(""),
+            Request::Log {
+                level: longshore_journal::call::LogLevel::Info,
+                logger: Some(&long),
+                message: "",
+            },
+            Request::StepEnd {
+                name: "n",
+                value: &vec![0; 1024 * 1024 + 1],
+            },
+        ];
+        for request in requests {
+            assert!(matches!(rules().settle(&request), Err(Halt::Input(_))));
+        }
+        assert!(rules().settle(&Request::StepBegin(&long[..128])).is_ok());
+    }
+}

@@ -1,0 +1,543 @@
+//! All of this room behind one handle.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_policy::limits::Limits;
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::artifact::{Artifact, Artifacts, Digest};
+use crate::bindings::GuestPre;
+use crate::compile::{ChildCommand, CompileLimits, Compiler};
+use crate::control::{Control, StopReason};
+use crate::ending::{Ended, Ending, FaultKind, RingText};
+use crate::engine;
+use crate::epoch::Ticker;
+use crate::executor::RunKey;
+use crate::guests::Guests;
+use crate::host::State;
+use crate::link::{self, Links};
+use crate::outside::{Outside, OwnedChange};
+use crate::precheck::{self, Bounds};
+use crate::refusal::{Reason, Refusal};
+use crate::run::{self, Phase, Room, Terms, Trail};
+
+/// CPU time to be made and to list tools: an interpreter needs a third of it.
+const LISTING_CPU_MS: u64 = 1_000;
+/// Time for the same, should it wait for something.
+const LISTING_WALL: Duration = Duration::from_secs(2);
+/// A guest that used this much of [`LISTING_WALL`] did not wait: it had to share its thread, which is
+/// not its fault. One that makes as if has ten such spans.
+const LISTING_TURN: Duration = Duration::from_millis(10);
+const LISTING_SPANS: u32 = 10;
+
+/// The key of what is no run of anybody's.
+const NO_RUN: RunKey = 0;
+
+/// What a sandbox needs to know.
+pub struct Settings {
+    /// How to start a compile child.
+    pub child: ChildCommand,
+    /// Where native code is kept; nowhere if none.
+    pub artifacts: Option<cap_std::fs::Dir>,
+    /// The key of the seal on what is kept there.
+    pub artifact_key: [u8; 32],
+    /// Threads for guests.
+    pub guest_threads: usize,
+    /// What an upload may hold.
+    pub bounds: Bounds,
+    /// What compiling it may take.
+    pub compile_limits: CompileLimits,
+}
+
+/// The engine with its threads. Dropping the last clone ends every run that is left.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Inner>);
+
+// Fields are dropped in this order: first the guest threads are told to end, then the clock ticks
+// until the last guest has given way and its thread has seen it.
+struct Inner {
+    guests: Guests,
+    _ticker: Ticker,
+    room: Room,
+    links: Links,
+    bounds: Bounds,
+    compiler: Compiler,
+    artifacts: Arc<Artifacts>,
+    started: AtomicU64,
+    compiles: AtomicU64,
+    /// Those that have not reported yet, so that they can be told to when all of this ends.
+    running: Arc<Mutex<HashMap<RunKey, Control>>>,
+}
+
+/// How long runs may take to end when all of this does.
+const LEAVING: Duration = Duration::from_secs(2);
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let running: Vec<Control> = self.running.lock().values().cloned().collect();
+        for control in running {
+            // A run that waits is in no queue: it has to be woken to be ended.
+            control.stop(StopReason::Shutdown);
+        }
+        self.room.engine.increment_epoch();
+        let until = Instant::now() + LEAVING;
+        while self.room.live.load(Ordering::Acquire) > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// A component that can run: compiled, and known to fit.
+#[derive(Clone)]
+pub struct Prepared(Arc<Ready>);
+
+struct Ready {
+    component: GuestPre<State>,
+    imports: Vec<String>,
+}
+
+impl Prepared {
+    /// What it imports, by name. To import is not to be allowed.
+    #[must_use]
+    pub fn imports(&self) -> &[String] {
+        &self.0.imports
+    }
+}
+
+/// One call of one tool.
+pub struct Run {
+    /// The component.
+    pub prepared: Prepared,
+    /// The name of the tool.
+    pub tool: String,
+    /// Its arguments, JSON.
+    pub arguments: String,
+    /// What it may use.
+    pub limits: Limits,
+    /// Whom its imports reach.
+    pub outside: Arc<dyn Outside>,
+    /// Its reins.
+    pub control: Control,
+    /// Where its first turn is.
+    pub first_turn: FirstTurn,
+}
+
+/// Where the first turn of a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstTurn {
+    /// On the thread that starts it, which saves a hop where most runs need no second turn.
+    Here,
+    /// On the guest threads, like all others.
+    Queued,
+}
+
+/// A run that was started.
+pub struct Started {
+    /// How it ended, once it has.
+    pub ended: oneshot::Receiver<Ended>,
+    /// What can be seen of it meanwhile.
+    pub watch: Watch,
+}
+
+/// What can be seen of a run from outside while it goes on.
+#[derive(Clone)]
+pub struct Watch(Trail);
+
+impl Watch {
+    /// What is left of its stdout.
+    #[must_use]
+    pub fn stdout(&self) -> RingText {
+        self.0.stdout.text()
+    }
+
+    /// What is left of its stderr.
+    #[must_use]
+    pub fn stderr(&self) -> RingText {
+        self.0.stderr.text()
+    }
+
+    /// CPU time that it has used.
+    #[must_use]
+    pub fn cpu(&self) -> Duration {
+        self.0.cpu()
+    }
+
+    /// Time for which it was at work.
+    #[must_use]
+    pub fn active(&self) -> Duration {
+        self.0.active()
+    }
+}
+
+/// A tool as its component offers it. The texts are the guest's: nothing in them was checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferedTool {
+    /// Its name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub input_schema: String,
+    /// The JSON Schema of its structured results.
+    pub output_schema: Option<String>,
+    /// When a call becomes a task.
+    pub task_mode: OfferedMode,
+    /// What a caller must be capable of.
+    pub requires: Vec<String>,
+    /// Further members of its descriptor, a JSON object.
+    pub extra: Option<String>,
+}
+
+/// When a call becomes a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferedMode {
+    /// Never.
+    Never,
+    /// When the guest says so.
+    OnDetach,
+    /// When it takes long.
+    Auto,
+    /// At once.
+    Always,
+}
+
+/// Numbers for whoever operates the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Instances that exist now.
+    pub live_stores: u64,
+    /// Runs started so far.
+    pub started: u64,
+    /// Compilations begun so far.
+    pub compiles: u64,
+    /// Threads for guests.
+    pub guest_threads: u64,
+}
+
+impl Sandbox {
+    /// Starts the engine's threads. One per process: stores of two engines are not to be mixed up.
+    pub fn new(settings: Settings) -> anyhow::Result<Self> {
+        let Settings {
+            child,
+            artifacts,
+            artifact_key,
+            guest_threads,
+            bounds,
+            compile_limits,
+        } = settings;
+        let engine = Engine::new(&engine::config())?;
+        let live = Arc::<AtomicU64>::default();
+        let links = Links::new(&engine)?;
+        let nudged = engine.clone();
+        let guests = Guests::new(guest_threads, move || nudged.increment_epoch())
+            .context("starting the guest threads")?;
+        let ticker = Ticker::start(engine.clone(), Arc::clone(&live))
+            .context("starting the epoch thread")?;
+        Ok(Self(Arc::new(Inner {
+            guests,
+            _ticker: ticker,
+            room: Room { engine, live },
+            links,
+            bounds,
+            compiler: Compiler::new(child, compile_limits),
+            artifacts: Arc::new(Artifacts::new(artifacts, artifact_key)),
+            started: AtomicU64::new(0),
+            compiles: AtomicU64::new(0),
+            running: Arc::default(),
+        })))
+    }
+
+    /// Makes an upload ready to run: checked, compiled or found compiled, and linked. The digest is
+    /// `sha256:` and the hexadecimal SHA-256 of the bytes.
+    ///
+    /// # Errors
+    ///
+    /// The first reason not to.
+    pub async fn prepare(&self, digest: &str, bytes: Arc<[u8]>) -> Result<Prepared, Refusal> {
+        let bounds = self.0.bounds.clone();
+        let read = Arc::clone(&bytes);
+        let computed = blocking(move || {
+            precheck::check(&read, &bounds)?;
+            Ok::<Digest, Refusal>(Sha256::digest(&read).into())
+        })
+        .await??;
+        // Kept native code is found by this name, so it must be that of these bytes.
+        if !is_digest(digest, &computed) {
+            return Err(host(format!(
+                "{digest} is not the digest of the bytes that came with it"
+            )));
+        }
+        let component = match self.kept(computed).await? {
+            Some(component) => component,
+            None => self.compile(computed, bytes).await?,
+        };
+        self.fit(&component)
+    }
+
+    async fn kept(&self, digest: Digest) -> Result<Option<Component>, Refusal> {
+        let engine = self.0.room.engine.clone();
+        let artifacts = Arc::clone(&self.0.artifacts);
+        blocking(move || artifacts.load(&engine, &digest)).await
+    }
+
+    async fn compile(&self, digest: Digest, bytes: Arc<[u8]>) -> Result<Component, Refusal> {
+        self.0.compiles.fetch_add(1, Ordering::Relaxed);
+        let artifact: Artifact = self.0.compiler.compile(bytes).await?;
+        let engine = self.0.room.engine.clone();
+        let artifacts = Arc::clone(&self.0.artifacts);
+        blocking(move || {
+            if let Err(error) = artifacts.keep(&engine, &digest, &artifact) {
+                tracing::warn!(%error, "native code is not kept; it will be compiled again");
+            }
+            artifacts
+                .instate(&engine, &artifact)
+                .map_err(|error| host(format!("loading native code: {error:#}")))
+        })
+        .await?
+    }
+
+    #[cfg(test)]
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.0.room.engine
+    }
+
+    pub(crate) fn fit(&self, component: &Component) -> Result<Prepared, Refusal> {
+        let imports = link::imports(component);
+        let component = self.0.links.fit(component)?;
+        Ok(Prepared(Arc::new(Ready { component, imports })))
+    }
+
+    /// Asks a component for its tools: in one instance, with nobody to reach and little time.
+    ///
+    /// # Errors
+    ///
+    /// `init` if it cannot be instantiated so, `list-tools` if it does not answer so.
+    pub async fn list_tools(&self, prepared: &Prepared) -> Result<Vec<OfferedTool>, Refusal> {
+        let limits = Limits {
+            cpu_ms: LISTING_CPU_MS,
+            ..Limits::default()
+        };
+        let trail = Trail::new(&limits);
+        let control = Control::default();
+        let terms = Terms {
+            limits,
+            outside: Arc::new(Nobody),
+            control: control.clone(),
+            trail: trail.clone(),
+        };
+        let room = self.0.room.clone();
+        let ready = Arc::clone(&prepared.0);
+        let (reply, listed) = oneshot::channel();
+        let spent = trail.clone();
+        let listing = async move {
+            let listing = run::list_tools(&room, &ready.component, terms);
+            tokio::pin!(listing);
+            for _ in 0..LISTING_SPANS {
+                let before = spent.cpu();
+                if let Ok(listed) = tokio::time::timeout(LISTING_WALL, &mut listing).await {
+                    return listed;
+                }
+                if spent.cpu() - before < LISTING_TURN {
+                    break;
+                }
+            }
+            control.stop(StopReason::WallLimit);
+            listing.await
+        };
+        let listing = run::guarded(&trail, listing, |ending| Err((Phase::Called, ending)));
+        self.0.guests.spawn(NO_RUN, async move {
+            // Whoever asked may be gone.
+            let _unheard = reply.send(listing.await);
+        });
+        match listed.await {
+            Ok(listed) => listed.map_err(|(phase, ending)| unlisted(&phase, &ending)),
+            Err(_dropped) => Err(host("the process is going down".into())),
+        }
+    }
+
+    /// Starts a run. Dropping what it returns does not stop it; the instance is gone when it reports.
+    #[must_use]
+    pub fn start(&self, run: Run) -> Started {
+        let key: RunKey = self.0.started.fetch_add(1, Ordering::Relaxed) + 1;
+        let Run {
+            prepared,
+            tool,
+            arguments,
+            limits,
+            outside,
+            control,
+            first_turn,
+        } = run;
+        let trail = Trail::new(&limits);
+        let (reply, ended) = oneshot::channel();
+        control.tie(key);
+        self.0.running.lock().insert(key, control.clone());
+        let report = Report {
+            trail: trail.clone(),
+            reply: Some(reply),
+            running: Arc::clone(&self.0.running),
+            key,
+        };
+        let terms = Terms {
+            limits,
+            outside,
+            control,
+            trail: trail.clone(),
+        };
+        let room = self.0.room.clone();
+        let called = async move {
+            run::call_tool(&room, &prepared.0.component, terms, &tool, &arguments).await
+        };
+        let called = run::guarded(&trail, called, |ending| ending);
+        let whole = async move { report.send(called.await) };
+        match first_turn {
+            FirstTurn::Here => self.0.guests.spawn_here(key, whole),
+            FirstTurn::Queued => self.0.guests.spawn(key, whole),
+        }
+        Started {
+            ended,
+            watch: Watch(trail),
+        }
+    }
+
+    /// Ends a run wherever it is: within a tick if it computes, at once if it waits.
+    pub fn stop(&self, control: &Control, reason: StopReason) {
+        control.stop(reason);
+        // A guest that computes looks at its next epoch: now. One that stands in the queue of those that
+        // compute would look when its turn comes, behind all others.
+        self.0.guests.boost(control.run());
+        self.0.room.engine.increment_epoch();
+    }
+
+    /// Tells a run that it is cancelled. It ends when it wants to.
+    pub fn cancel(&self, control: &Control) {
+        control.cancel();
+    }
+
+    /// The numbers now.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        Figures {
+            live_stores: self.0.room.live.load(Ordering::Acquire),
+            started: self.0.started.load(Ordering::Relaxed),
+            compiles: self.0.compiles.load(Ordering::Relaxed),
+            guest_threads: self.0.guests.threads() as u64,
+        }
+    }
+}
+
+/// Tells whoever waits how a run ended, once and in any case.
+struct Report {
+    trail: Trail,
+    reply: Option<oneshot::Sender<Ended>>,
+    running: Arc<Mutex<HashMap<RunKey, Control>>>,
+    key: RunKey,
+}
+
+impl Report {
+    fn send(mut self, ending: Ending) {
+        self.tell(ending);
+    }
+
+    fn tell(&mut self, ending: Ending) {
+        if let Some(reply) = self.reply.take() {
+            self.running.lock().remove(&self.key);
+            // Whoever started it may be gone.
+            let _unheard = reply.send(self.trail.ended(ending));
+        }
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        // The guest threads drop what they have not finished when they end.
+        self.tell(Ending::Stopped(StopReason::Shutdown));
+    }
+}
+
+/// The outside of a component that is only asked for its tools.
+struct Nobody;
+
+#[async_trait]
+impl Outside for Nobody {
+    fn call_id(&self) -> String {
+        String::new()
+    }
+
+    fn time_left_ms(&self) -> Option<u64> {
+        None
+    }
+
+    fn set_status(&self, _message: String) {}
+
+    fn report_progress(&self, _done: f64, _total: Option<f64>, _message: Option<String>) {}
+
+    fn detach(&self) {}
+
+    fn can_ask(&self, _kind: AskKind) -> bool {
+        false
+    }
+
+    async fn ask(
+        &self,
+        _questions: Vec<Question>,
+        _wait_ms: Option<u64>,
+    ) -> Result<Vec<Answer>, AskError> {
+        Err(AskError::Unsupported("there is no call yet".into()))
+    }
+
+    fn log(&self, _level: LogLevel, _logger: Option<String>, _message: String) {}
+
+    fn changed(&self, _change: OwnedChange) {}
+}
+
+fn unlisted(phase: &Phase, ending: &Ending) -> Refusal {
+    let (reason, doing) = match phase {
+        Phase::Starting => (Reason::Init, "starting the component"),
+        Phase::Called => (Reason::ListTools, "listing its tools"),
+    };
+    match ending {
+        Ending::Fault(fault) if fault.kind == FaultKind::Host => {
+            host(format!("{doing}: {}", fault.message))
+        }
+        Ending::Fault(fault) => Refusal::new(reason, format!("{doing}: {}", fault.message)),
+        Ending::Stopped(StopReason::WallLimit) => {
+            let limit = LISTING_WALL.as_secs();
+            Refusal::new(reason, format!("{doing}: it takes more than {limit} s"))
+        }
+        Ending::Stopped(_) => host("the process is going down".into()),
+        Ending::Returned(_) | Ending::ToolFailed(_) | Ending::Protocol(_) | Ending::Cancelled => {
+            host(format!("{doing}: it ended like a call"))
+        }
+    }
+}
+
+fn host(message: String) -> Refusal {
+    Refusal::new(Reason::Host, message)
+}
+
+/// Reading, hashing and mapping files have threads of their own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| host(format!("preparing a component: {error}")))
+}
+
+fn is_digest(text: &str, digest: &Digest) -> bool {
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    text.strip_prefix("sha256:") == Some(hex.as_str())
+}
