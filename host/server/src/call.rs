@@ -1,0 +1,165 @@
+//! `tools/call`, from the tool's name to a result or a task.
+
+use longshore_catalog::registry::Owned;
+use longshore_catalog::tool::{Requirement, TaskMode};
+use longshore_protocol::capability::Capability;
+use longshore_protocol::content::ToolResult;
+use longshore_protocol::error::RpcError;
+use longshore_tasks::id::TaskId;
+use longshore_tasks::task::{Status, Task};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::clock;
+use crate::components::Loaded;
+use crate::reason::RunReason;
+use crate::run::{CallFacts, Caller, NewRun, Reply};
+use crate::server::Server;
+use crate::wire;
+
+/// What the caller gets now.
+pub(crate) enum Answered {
+    /// The result, a whole JSON text.
+    Result(String),
+    /// A task that goes on.
+    Task(Box<Task>),
+}
+
+/// Why the caller gets neither.
+pub(crate) enum CallError {
+    /// The call cannot be run as it is; nothing was started.
+    Refused(RpcError),
+    /// There is no room now; nothing was started.
+    NoRoom(RunReason),
+    /// It was run, and this came of it.
+    Run(RpcError),
+}
+
+/// What a client asks to be run.
+pub(crate) struct CallRequest<'a> {
+    pub(crate) tool: &'a str,
+    /// An object, or nothing.
+    pub(crate) arguments: Option<&'a RawValue>,
+    /// The longest the client wants it to live, in milliseconds.
+    pub(crate) deadline_ms: Option<u64>,
+}
+
+impl Server {
+    /// Runs a tool for that caller.
+    pub(crate) async fn call(
+        &self,
+        caller: Caller,
+        request: CallRequest<'_>,
+    ) -> Result<Answered, CallError> {
+        let registry = self.registry();
+        let Some(Owned { entry, tool }) = registry.tool(request.tool) else {
+            return Err(CallError::Refused(RpcError::invalid_params(format!(
+                "unknown tool {:?}: tools/list names the tools there are",
+                request.tool.chars().take(128).collect::<String>()
+            ))));
+        };
+        let needed: Vec<Capability> = tool.requires.iter().copied().map(capability).collect();
+        caller
+            .capabilities
+            .require(&needed)
+            .map_err(CallError::Refused)?;
+
+        let loaded: &Loaded = &entry.payload;
+        let schemas = loaded.tool(&tool.name).ok_or_else(|| {
+            CallError::Refused(RpcError::internal(
+                "the tool is listed but was not prepared",
+            ))
+        })?;
+        let arguments = request.arguments.map_or("{}", RawValue::get);
+        let value = longshore_protocol::json::strict_value(arguments).map_err(|fault| {
+            CallError::Refused(RpcError::invalid_params(format!("arguments: {fault}")))
+        })?;
+        if let Err(problems) = schemas.input.check(&value) {
+            let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            // For the model, which can correct itself, so it is a result and not an error of the protocol
+            // (MCP 2026-07-28, Tools, error handling).
+            let text = format!(
+                "the arguments do not fit the tool's input schema: {}",
+                list.join("; ")
+            );
+            return Ok(Answered::Result(ToolResult::error_text(&text, &self.info)));
+        }
+
+        let place = self.admission.enter().await.map_err(CallError::NoRoom)?;
+        let now = clock::now();
+        let deadline_ms = [
+            Some(self.settings.deadline_ms),
+            tool.deadline_ms,
+            request.deadline_ms,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(self.settings.deadline_ms);
+        let call = CallFacts {
+            id: TaskId(Uuid::new_v4()),
+            component: entry.component.name.to_string(),
+            digest: entry.component.digest.to_string(),
+            tool: tool.name.clone(),
+            task_mode: tool.task_mode,
+            arguments: arguments.to_owned(),
+            output_schema: schemas.output.clone(),
+            caller,
+            limits: self.settings.limits.clone(),
+            deadline_at: now.plus(deadline_ms),
+            retention_ms: self.settings.retention_ms,
+        };
+        let prepared = loaded.prepared.clone();
+        let turns = schemas.turns.clone();
+
+        if tool.task_mode == TaskMode::Always && call.may_become_task() {
+            let row = call.new_row(now, self.node.clone(), Status::default());
+            self.tasks
+                .create(row.clone(), None)
+                .await
+                .map_err(|error| {
+                    tracing::error!(%error, "a task could not be kept");
+                    CallError::Refused(RpcError::internal(format!(
+                        "the task cannot be kept now: {error}"
+                    )))
+                })?;
+            let _the_task_goes_on = self.start_run(NewRun {
+                call,
+                prepared,
+                place,
+                row: Some(row.clone()),
+                turns,
+            });
+            return Ok(Answered::Task(Box::new(row)));
+        }
+
+        let held = self.start_run(NewRun {
+            call,
+            prepared,
+            place,
+            row: None,
+            turns,
+        });
+        match held.reply().await {
+            Some(Reply::Ended(Ok(result))) => Ok(Answered::Result(result)),
+            Some(Reply::Ended(Err(error))) => Err(CallError::Run(error)),
+            Some(Reply::Task(task)) => Ok(Answered::Task(task)),
+            None => Err(CallError::Run(wire::rpc_error(&wire::failure(
+                RunReason::HostFault,
+                "the server failed while it ran this call",
+            )))),
+        }
+    }
+}
+
+fn capability(requirement: Requirement) -> Capability {
+    match requirement {
+        Requirement::Tasks => Capability::Tasks,
+        Requirement::Elicitation => Capability::Elicitation,
+        Requirement::ElicitationForm => Capability::ElicitationForm,
+        Requirement::ElicitationUrl => Capability::ElicitationUrl,
+        Requirement::Sampling => Capability::Sampling,
+        Requirement::SamplingTools => Capability::SamplingTools,
+        Requirement::Roots => Capability::Roots,
+    }
+}

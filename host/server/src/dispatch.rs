@@ -1,0 +1,190 @@
+//! A decoded request, whatever it came over, to the text of its result.
+
+use longshore_protocol::cursor;
+use longshore_protocol::error::RpcError;
+use longshore_protocol::meta::Meta;
+use longshore_protocol::request::Request;
+use longshore_protocol::result::{
+    CacheHint, CacheScope, Discover, write_acknowledgement, write_tools_page,
+};
+use longshore_tasks::id::{Principal, TaskId, Tenant};
+use longshore_tasks::task::Task;
+
+use crate::call::{Answered, CallError, CallRequest};
+use crate::follow::FollowError;
+use crate::reason::RunReason;
+use crate::run::Caller;
+use crate::server::Server;
+use crate::wire::{self, TaskForm};
+
+/// Lists change when components are uploaded, so clients may keep them only for a moment.
+const LISTS: CacheHint = CacheHint {
+    ttl_ms: 1_000,
+    scope: CacheScope::Private,
+};
+
+/// Who a request comes from, as the transport knows it.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Who pays and who is isolated.
+    pub tenant: Tenant,
+    /// Who it is.
+    pub principal: Principal,
+}
+
+impl Identity {
+    /// Whoever is on this machine.
+    #[must_use]
+    pub fn local() -> Self {
+        Self {
+            tenant: Tenant("local".into()),
+            principal: Principal("local".into()),
+        }
+    }
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub enum DispatchError {
+    /// The request was refused.
+    Refused(RpcError),
+    /// The tool was run, and this came of it.
+    Run(RpcError),
+    /// There is no room now.
+    NoRoom(RunReason),
+}
+
+impl From<RpcError> for DispatchError {
+    fn from(error: RpcError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<FollowError> for DispatchError {
+    fn from(error: FollowError) -> Self {
+        Self::Refused(match error {
+            FollowError::Unknown => RpcError::invalid_params(error.to_string()),
+            FollowError::Answer(error) => error,
+            FollowError::Store(error) => {
+                tracing::error!(%error, "a task could not be read or written");
+                RpcError::internal(error.to_string())
+            }
+        })
+    }
+}
+
+impl Server {
+    /// The result of a request, as one JSON text.
+    pub async fn dispatch(
+        &self,
+        identity: &Identity,
+        meta: &Meta<'_>,
+        request: Request<'_>,
+    ) -> Result<String, DispatchError> {
+        match request {
+            Request::Discover => Ok(self.discover()),
+            Request::ToolsList { cursor } => Ok(self.list_tools(cursor.as_deref())?),
+            Request::ToolsCall {
+                name,
+                arguments,
+                input_responses: _,
+                request_state: _,
+            } => {
+                let request = CallRequest {
+                    tool: &name,
+                    arguments,
+                    deadline_ms: meta.deadline_ms,
+                };
+                match self.call(caller(identity, meta), request).await {
+                    Ok(Answered::Result(result)) => Ok(result),
+                    Ok(Answered::Task(task)) => Ok(self.write(&task, TaskForm::Created)),
+                    Err(CallError::Refused(error)) => Err(DispatchError::Refused(error)),
+                    Err(CallError::Run(error)) => Err(DispatchError::Run(error)),
+                    Err(CallError::NoRoom(reason)) => Err(DispatchError::NoRoom(reason)),
+                }
+            }
+            Request::TasksGet { task_id } => {
+                let task = self
+                    .task(task(&task_id)?, Some(&caller(identity, meta)))
+                    .await?;
+                Ok(self.write(&task, TaskForm::Detailed))
+            }
+            Request::TasksUpdate {
+                task_id,
+                input_responses,
+            } => {
+                let answers: Vec<_> = input_responses
+                    .iter()
+                    .map(|(key, answer)| (key.as_ref(), *answer))
+                    .collect();
+                self.answer_task(task(&task_id)?, Some(&caller(identity, meta)), &answers)
+                    .await?;
+                Ok(self.acknowledge())
+            }
+            Request::TasksCancel { task_id } => {
+                self.cancel_task(task(&task_id)?, Some(&caller(identity, meta)))
+                    .await?;
+                Ok(self.acknowledge())
+            }
+        }
+    }
+
+    fn discover(&self) -> String {
+        let mut out = String::new();
+        Discover {
+            tools_list_changed: false,
+            instructions: None,
+            cache: LISTS,
+        }
+        .write_to(&mut out, &self.info);
+        out
+    }
+
+    fn list_tools(&self, cursor: Option<&str>) -> Result<String, RpcError> {
+        let after = cursor.map(cursor::decode).transpose()?;
+        let registry = self.registry();
+        let page = registry.page(after.as_deref(), self.settings.page);
+        let next = page.next.map(cursor::encode);
+        let descriptors = page
+            .tools
+            .iter()
+            .filter_map(|owned| owned.entry.payload.tool(&owned.tool.name))
+            .map(|ready| ready.descriptor.as_str());
+        let mut out = String::new();
+        write_tools_page(&mut out, descriptors, next.as_deref(), LISTS, &self.info);
+        Ok(out)
+    }
+
+    fn write(&self, task: &Task, form: TaskForm) -> String {
+        let mut out = String::new();
+        wire::write_task(
+            &mut out,
+            task,
+            form,
+            self.settings.poll_interval_ms,
+            &self.info,
+        );
+        out
+    }
+
+    fn acknowledge(&self) -> String {
+        let mut out = String::new();
+        write_acknowledgement(&mut out, &self.info);
+        out
+    }
+}
+
+fn caller(identity: &Identity, meta: &Meta<'_>) -> Caller {
+    Caller {
+        tenant: identity.tenant.clone(),
+        principal: identity.principal.clone(),
+        revision: meta.revision.as_str(),
+        capabilities: meta.capabilities,
+        capabilities_json: meta.capabilities_json.to_owned(),
+    }
+}
+
+/// The id in a request. A text that is no id names no task, like any id that was never given out.
+fn task(id: &str) -> Result<TaskId, FollowError> {
+    id.parse().map_err(|_| FollowError::Unknown)
+}

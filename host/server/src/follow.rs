@@ -1,0 +1,136 @@
+//! What clients do with tasks: look, answer, cancel. The store is the truth; a run of this node is
+//! shown the row after each commit.
+
+use std::collections::BTreeMap;
+
+use longshore_protocol::error::RpcError;
+use longshore_tasks::event::{Effect, Event, Refused};
+use longshore_tasks::id::{Json, TaskId};
+use longshore_tasks::store::{Commit, StoreError};
+use longshore_tasks::task::Task;
+use serde_json::value::RawValue;
+
+use crate::clock;
+use crate::run::Caller;
+use crate::server::Server;
+use crate::wire;
+
+/// Why nothing came of it.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// There is no such task for this caller. Somebody else's task looks the same.
+    #[error("no such task: it never existed, or it ended and its retention is over")]
+    Unknown,
+    /// An answer does not fit its question.
+    #[error("{}", .0.message)]
+    Answer(RpcError),
+    /// The store is in trouble.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// The row changed.
+    Changed,
+    /// It said nothing new, or the task had ended.
+    Unchanged,
+}
+
+impl Server {
+    /// The task of that id, if this caller may see it; whoever may see all passes none.
+    pub async fn task(&self, id: TaskId, caller: Option<&Caller>) -> Result<Task, FollowError> {
+        let task = self.tasks.get(id).await?.ok_or(FollowError::Unknown)?;
+        let is_theirs = caller.is_none_or(|caller| {
+            caller.principal == task.pinned.principal && caller.tenant == task.pinned.tenant
+        });
+        // An ended task may still wait for the sweeper; its time is over all the same.
+        let is_over = task.forget_at().is_some_and(|at| at <= clock::now());
+        if is_theirs && !is_over {
+            Ok(task)
+        } else {
+            Err(FollowError::Unknown)
+        }
+    }
+
+    /// Asks a task to stop.
+    pub async fn cancel_task(
+        &self,
+        id: TaskId,
+        caller: Option<&Caller>,
+    ) -> Result<Followed, FollowError> {
+        self.change_row(id, caller, &Event::CancelRequested).await
+    }
+
+    /// Answers what a task asks: all that fits, or nothing if one answer to an open question does not.
+    /// Answers to anything else are ignored, whatever they look like.
+    pub async fn answer_task(
+        &self,
+        id: TaskId,
+        caller: Option<&Caller>,
+        answers: &[(&str, &RawValue)],
+    ) -> Result<Followed, FollowError> {
+        let task = self.task(id, caller).await?;
+        let mut fitting: BTreeMap<String, Json> = BTreeMap::new();
+        for question in task.open_questions() {
+            let Some((key, answer)) = answers.iter().find(|(key, _)| *key == question.key) else {
+                continue;
+            };
+            let answer = wire::check_answer(key, &question.request.0, answer)
+                .map_err(FollowError::Answer)?;
+            fitting.insert((*key).to_owned(), answer);
+        }
+        // A question's key is never used again, so what fitted then still answers the same question.
+        self.change_row(id, caller, &Event::Answered(fitting)).await
+    }
+
+    /// Applies an event to a row against whatever others do to it meanwhile, then does what follows.
+    pub(crate) async fn change_row(
+        &self,
+        id: TaskId,
+        caller: Option<&Caller>,
+        event: &Event,
+    ) -> Result<Followed, FollowError> {
+        loop {
+            let task = self.task(id, caller).await?;
+            let step = match task.apply(event.clone(), clock::now()) {
+                Ok(step) => step,
+                Err(
+                    Refused::Ended | Refused::Nothing | Refused::Cancelling | Refused::BadQuestions,
+                ) => {
+                    return Ok(Followed::Unchanged);
+                }
+            };
+            let commit = Commit {
+                from_version: task.version,
+                from_epoch: task.lease.epoch,
+                task: step.task.clone(),
+                segment: None,
+            };
+            match self.tasks.commit(commit).await {
+                Ok(()) => {
+                    self.follow_up(&step.task, &step.effects);
+                    return Ok(Followed::Changed);
+                }
+                // Somebody was faster: decide again from what they left.
+                Err(StoreError::Conflict | StoreError::Fenced) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn follow_up(&self, task: &Task, effects: &[Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::Resume | Effect::Cancel => {
+                    if !self.runs.show_row(task) {
+                        tracing::debug!(task = %task.id, "the run of a changed task is not here any more");
+                    }
+                }
+                // Clients learn of it when they poll.
+                Effect::Notify => {}
+            }
+        }
+    }
+}

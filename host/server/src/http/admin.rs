@@ -1,0 +1,453 @@
+//! The admin API: components, tasks, the node.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use longshore_catalog::component::{Component, Name};
+use longshore_catalog::store::Installed;
+use longshore_tasks::id::TaskId;
+use longshore_tasks::store::{Query as TaskQuery, StoreError, Summary};
+use longshore_tasks::task::{State as TaskState, StateName, Task};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::App;
+use super::body::{self, BodyError};
+use crate::components::{ChangeError, Receipt};
+use crate::follow::{FollowError, Followed};
+use crate::run::Output;
+use crate::wire;
+use longshore_protocol::timestamp::iso8601;
+
+/// An error of the admin API: `{error: {reason, message}}`.
+pub(super) struct ApiError {
+    status: StatusCode,
+    reason: &'static str,
+    message: String,
+}
+
+impl ApiError {
+    pub(super) fn new(
+        status: StatusCode,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            status,
+            reason,
+            message: message.into(),
+        }
+    }
+
+    fn unavailable(error: &impl ToString) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store-unavailable",
+            error.to_string(),
+        )
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = json!({ "error": { "reason": self.reason, "message": self.message } });
+        (self.status, Json(body)).into_response()
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        Self::unavailable(&error)
+    }
+}
+
+impl From<ChangeError> for ApiError {
+    fn from(error: ChangeError) -> Self {
+        let message = error.to_string();
+        match error {
+            ChangeError::Refused(refusal) => {
+                let status = match refusal.reason {
+                    "host" => StatusCode::INTERNAL_SERVER_ERROR,
+                    "name-collision" => StatusCode::CONFLICT,
+                    _ => StatusCode::UNPROCESSABLE_ENTITY,
+                };
+                Self::new(status, refusal.reason, message)
+            }
+            ChangeError::Static(_) => Self::new(StatusCode::CONFLICT, "static-name", message),
+            ChangeError::Unknown(_) => Self::new(StatusCode::NOT_FOUND, "not-found", message),
+            ChangeError::Store(error) => Self::unavailable(&error),
+        }
+    }
+}
+
+impl From<FollowError> for ApiError {
+    fn from(error: FollowError) -> Self {
+        let message = error.to_string();
+        match error {
+            FollowError::Unknown => Self::new(StatusCode::NOT_FOUND, "not-found", message),
+            FollowError::Answer(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "answer", message)
+            }
+            FollowError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        let reason = match error {
+            BodyError::TooLarge { .. } => "too-large",
+            BodyError::TooSlow => "too-slow",
+            BodyError::Broken => "broken",
+            BodyError::Encoded => "encoding",
+        };
+        Self::new(error.status(), reason, error.message())
+    }
+}
+
+pub(super) async fn nothing_here(uri: Uri) -> ApiError {
+    let path: String = uri.path().chars().take(200).collect();
+    ApiError::new(
+        StatusCode::NOT_FOUND,
+        "not-found",
+        format!(
+            "nothing is at {path}: MCP is at /mcp, the admin API under /v1 (components, tasks, node)"
+        ),
+    )
+}
+
+pub(super) async fn wrong_method(method: Method, uri: Uri) -> ApiError {
+    let path: String = uri.path().chars().take(200).collect();
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method",
+        format!("{method} is not possible at {path}"),
+    )
+}
+
+// Components
+
+type PathOf<T> = Result<Path<T>, PathRejection>;
+
+fn name(path: PathOf<String>) -> Result<Name, ApiError> {
+    let refuse = |message: String| ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "id", message);
+    let Path(text) = path.map_err(|rejection| refuse(rejection.body_text()))?;
+    text.parse()
+        .map_err(|error: longshore_catalog::component::BadName| refuse(error.to_string()))
+}
+
+pub(super) async fn components(State(app): State<App>) -> Json<Value> {
+    let registry = app.server.registry();
+    let components: Vec<Value> = registry
+        .components()
+        .map(|entry| describe(&entry.component, entry.payload.is_static))
+        .collect();
+    let broken: Vec<Value> = app
+        .server
+        .broken
+        .lock()
+        .iter()
+        .map(|broken| {
+            json!({ "name": broken.name, "reason": broken.refusal.reason, "message": broken.refusal.message })
+        })
+        .collect();
+    Json(json!({ "components": components, "broken": broken }))
+}
+
+pub(super) async fn component(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<Json<Value>, ApiError> {
+    let name = name(path)?;
+    let registry = app.server.registry();
+    let entry = registry
+        .component(&name)
+        .ok_or_else(|| ApiError::from(ChangeError::Unknown(name.clone())))?;
+    Ok(Json(describe(&entry.component, entry.payload.is_static)))
+}
+
+fn describe(component: &Component, is_static: bool) -> Value {
+    let tools: Vec<Value> = component
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({
+                "name": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "taskMode": tool.task_mode,
+                "requires": tool.requires,
+            })
+        })
+        .collect();
+    json!({
+        "name": component.name,
+        "digest": component.digest,
+        "size": component.size,
+        "tools": tools,
+        "imports": component.imports,
+        "volatile": component.volatile,
+        "static": is_static,
+        "installedAt": iso8601(component.installed_at_ms),
+    })
+}
+
+pub(super) async fn install(
+    State(app): State<App>,
+    path: PathOf<String>,
+    request: Request,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let name = name(path)?;
+    let (parts, body) = request.into_parts();
+    let settings = &app.server.settings;
+    let pause = Duration::from_secs(settings.body_pause_s);
+    let bytes = body::read(&parts.headers, body, settings.upload_bytes, pause).await?;
+    let Receipt {
+        component,
+        installed,
+        warnings,
+    } = app.server.install(name, bytes).await?;
+    let status = match installed {
+        Installed::Created => StatusCode::CREATED,
+        Installed::Replaced(_) | Installed::Unchanged => StatusCode::OK,
+    };
+    let tools: Vec<&str> = component
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    let body = json!({
+        "name": component.name,
+        "digest": component.digest,
+        "tools": tools,
+        "volatile": component.volatile,
+        "warnings": warnings,
+        "changed": installed != Installed::Unchanged,
+    });
+    Ok((status, Json(body)))
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<StatusCode, ApiError> {
+    app.server.remove(name(path)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+// Tasks
+
+/// How many tasks a list shows if it is not told, and at most.
+const LIST: usize = 50;
+const LIST_MOST: usize = 500;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    status: Option<String>,
+    component: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<u64>,
+}
+
+pub(super) async fn tasks(
+    State(app): State<App>,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "query", message);
+    let Query(query) = query.map_err(|rejection| bad(rejection.body_text()))?;
+    let state = query
+        .status
+        .map(|word| {
+            let known: Vec<&str> = StateName::ALL.iter().map(|state| state.as_str()).collect();
+            StateName::parse(&word)
+                .ok_or_else(|| bad(format!("status must be one of {}", known.join(", "))))
+        })
+        .transpose()?;
+    let page = app
+        .server
+        .tasks
+        .list(TaskQuery {
+            state,
+            component: query.component,
+            limit: query.limit.unwrap_or(LIST).clamp(1, LIST_MOST),
+            after: query.cursor,
+        })
+        .await?;
+    let tasks: Vec<Value> = page.tasks.iter().map(summary).collect();
+    Ok(Json(json!({ "tasks": tasks, "cursor": page.next })))
+}
+
+fn summary(task: &Summary) -> Value {
+    json!({
+        "id": task.id.to_string(),
+        "component": task.component,
+        "tool": task.tool,
+        "principal": task.principal,
+        "status": task.state.as_str(),
+        "statusMessage": task.status_message,
+        "createdAt": iso8601(task.created_at.0),
+        "updatedAt": iso8601(task.updated_at.0),
+    })
+}
+
+fn task_id(path: PathOf<String>) -> Result<TaskId, ApiError> {
+    path.ok()
+        .and_then(|Path(text)| text.parse().ok())
+        .ok_or_else(|| FollowError::Unknown.into())
+}
+
+pub(super) async fn task(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<Response, ApiError> {
+    let id = task_id(path)?;
+    let task = app.server.task(id, None).await?;
+    Ok(show(&task, app.server.runs.output(id)))
+}
+
+fn show(task: &Task, output: Option<Output>) -> Response {
+    let raw = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+    let questions: serde_json::Map<String, Value> = task
+        .open_questions()
+        .map(|question| (question.key.clone(), raw(&question.request.0)))
+        .collect();
+    let (result, error) = match &task.state {
+        TaskState::Completed { result, .. } => (Some(raw(&result.0)), None),
+        TaskState::Failed { failure, .. } => {
+            let error = wire::rpc_error(failure);
+            let data = error.data.as_deref().map(raw);
+            (
+                None,
+                Some(json!({ "code": error.code, "message": error.message, "data": data })),
+            )
+        }
+        TaskState::Working | TaskState::InputRequired | TaskState::Cancelled { .. } => (None, None),
+    };
+    let progress = task
+        .status
+        .progress
+        .map(|progress| json!({ "done": progress.done, "total": progress.total }));
+    Json(json!({
+        "id": task.id.to_string(),
+        "component": task.pinned.component,
+        "digest": task.pinned.digest,
+        "tool": task.pinned.tool,
+        "principal": *task.pinned.principal.0,
+        "arguments": raw(&task.pinned.arguments.0),
+        "status": task.state.name().as_str(),
+        "statusMessage": task.status.message,
+        "progress": progress,
+        "cancelRequestedAt": task.cancel_requested_at.map(|at| iso8601(at.0)),
+        "createdAt": iso8601(task.created_at.0),
+        "updatedAt": iso8601(task.updated_at.0),
+        "deadlineAt": iso8601(task.deadline_at.0),
+        "ttlMs": task.ttl_ms(),
+        "cpuMs": output.as_ref().and_then(|output| output.cpu_ms).unwrap_or(task.usage.cpu_ms),
+        "activeMs": task.usage.active_ms,
+        "questions": questions,
+        "result": result,
+        "error": error,
+        "output": output.map(|output| show_output(&output)),
+    }))
+    .into_response()
+}
+
+fn show_output(output: &Output) -> Value {
+    let log: Vec<Value> = output
+        .log
+        .iter()
+        .map(|line| json!({ "level": line.level.as_str(), "logger": line.logger, "message": line.message }))
+        .collect();
+    json!({
+        "stdout": output.stdout.text,
+        "stdoutDropped": output.stdout.dropped,
+        "stderr": output.stderr.text,
+        "stderrDropped": output.stderr.dropped,
+        "log": log,
+        "logDropped": output.log_dropped,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answers<'a> {
+    #[serde(borrow)]
+    answers: std::collections::BTreeMap<String, &'a RawValue>,
+}
+
+pub(super) async fn answer(
+    State(app): State<App>,
+    path: PathOf<String>,
+    request: Request,
+) -> Result<Json<Value>, ApiError> {
+    let id = task_id(path)?;
+    let bytes = read_json(&app, request).await?;
+    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "body", message);
+    let Answers { answers } = serde_json::from_slice(&bytes).map_err(|error| {
+        bad(format!(
+            "the body must be {{\"answers\": {{KEY: {{\"action\": …, \"content\": …}}}}}}: {error}"
+        ))
+    })?;
+    // Unlike a client of the protocol, whoever types a key wants to know that it is wrong.
+    let task = app.server.task(id, None).await?;
+    let open: Vec<&str> = task
+        .open_questions()
+        .map(|question| question.key.as_str())
+        .collect();
+    if let Some(unknown) = answers.keys().find(|key| !open.contains(&key.as_str())) {
+        let open = if open.is_empty() {
+            "it asks nothing now".to_owned()
+        } else {
+            format!("it asks {}", open.join(", "))
+        };
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "not-asked",
+            format!("the task does not ask {unknown:?}: {open}"),
+        ));
+    }
+    let answers: Vec<(&str, &RawValue)> = answers
+        .iter()
+        .map(|(key, answer)| (key.as_str(), *answer))
+        .collect();
+    let followed = app.server.answer_task(id, None, &answers).await?;
+    if followed == Followed::Unchanged {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "not-asked",
+            "somebody else answered first, or the task does not ask any more",
+        ));
+    }
+    let task = app.server.task(id, None).await?;
+    Ok(Json(
+        json!({ "id": id.to_string(), "status": task.state.name().as_str() }),
+    ))
+}
+
+pub(super) async fn cancel(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<Json<Value>, ApiError> {
+    let id = task_id(path)?;
+    let followed = app.server.cancel_task(id, None).await?;
+    let task = app.server.task(id, None).await?;
+    Ok(Json(json!({
+        "id": id.to_string(),
+        "status": task.state.name().as_str(),
+        "changed": followed == Followed::Changed,
+    })))
+}
+
+async fn read_json(app: &App, request: Request<Body>) -> Result<Vec<u8>, ApiError> {
+    let (parts, body) = request.into_parts();
+    let settings = &app.server.settings;
+    let pause = Duration::from_secs(settings.body_pause_s);
+    Ok(body::read(&parts.headers, body, settings.request_bytes, pause).await?)
+}

@@ -1,0 +1,51 @@
+//! `GET /v1/node`: figures for operators and tests.
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+use super::App;
+use super::admin::ApiError;
+
+pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError> {
+    let server = &app.server;
+    let store = server.tasks.figures().await?;
+    let sandbox = server.sandbox.figures();
+    let registry = server.registry();
+    Ok(Json(json!({
+        "version": server.version,
+        "node": *server.node.0,
+        "uptimeMs": u64::try_from(server.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "components": registry.components().count(),
+        "broken": server.broken.lock().len(),
+        "tools": registry.tools().count(),
+        "runs": {
+            "live": server.runs.count(),
+            "liveStores": sandbox.live_stores,
+            "started": sandbox.started,
+            "waiting": server.admission.waiting(),
+            "most": server.settings.running,
+        },
+        "sandbox": { "compiles": sandbox.compiles, "guestThreads": sandbox.guest_threads },
+        "store": { "commits": store.commits, "changes": store.changes, "unfinishedTasks": store.unfinished },
+        "process": process(),
+    })))
+}
+
+/// What the system says of this process; members that it does not tell are left out.
+fn process() -> Value {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    let fds = std::fs::read_dir("/proc/self/fd")
+        .map(|entries| entries.count() as u64)
+        .ok();
+    json!({
+        "pid": std::process::id(),
+        "rssKib": line("VmRSS:"),
+        "threads": line("Threads:"),
+        "fds": fds,
+    })
+}

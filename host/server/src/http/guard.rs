@@ -1,0 +1,200 @@
+//! Who may speak to this listener at all, and who to its admin API.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::App;
+use super::admin::ApiError;
+
+/// Lets through what was sent to this listener by its own name and by no foreign web page. A page that
+/// made its own name resolve to this machine is told apart by the name in `Host`; a page that sends
+/// blindly, by its `Origin` (MCP 2026-07-28, Streamable HTTP, security).
+pub(super) async fn own_host_and_origin(
+    State(app): State<App>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let port = app.address.port();
+    let uri_host = request
+        .uri()
+        .authority()
+        .map(|authority| authority.as_str().to_owned());
+    if !is_own_host(request.headers(), uri_host.as_deref(), port) {
+        return refuse("the Host header names another server than this one");
+    }
+    if !is_own_origin(request.headers(), port) {
+        return refuse("the Origin header names a web page that may not use this server");
+    }
+    next.run(request).await
+}
+
+fn refuse(message: &'static str) -> Response {
+    let body =
+        format!("{{\"jsonrpc\":\"2.0\",\"error\":{{\"code\":-32600,\"message\":\"{message}\"}}}}");
+    (
+        StatusCode::FORBIDDEN,
+        [(header::CONTENT_TYPE, "application/json")],
+        body,
+    )
+        .into_response()
+}
+
+/// The names by which a listener on loopback is reached.
+const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+fn is_own_host(headers: &HeaderMap, uri_authority: Option<&str>, port: u16) -> bool {
+    let Some(host) = only(headers, &header::HOST) else {
+        return false;
+    };
+    // An absolute-form target must not name another server than the header does.
+    is_own_authority(host, port)
+        && uri_authority.is_none_or(|authority| authority.eq_ignore_ascii_case(host))
+}
+
+fn is_own_origin(headers: &HeaderMap, port: u16) -> bool {
+    if !headers.contains_key(header::ORIGIN) {
+        return true;
+    }
+    let Some(origin) = only(headers, &header::ORIGIN) else {
+        return false;
+    };
+    origin
+        .strip_prefix("http://")
+        .is_some_and(|authority| is_own_authority(authority, port))
+}
+
+fn is_own_authority(authority: &str, port: u16) -> bool {
+    const HTTP_PORT: u16 = 80;
+    OWN_NAMES.iter().any(|name| {
+        let Some((host, rest)) = authority.split_at_checked(name.len()) else {
+            return false;
+        };
+        let is_own_port = match rest.strip_prefix(':') {
+            // As clients write it: no sign, no leading zero, no white space.
+            Some(digits) => digits == port.to_string(),
+            None => rest.is_empty() && port == HTTP_PORT,
+        };
+        host.eq_ignore_ascii_case(name) && is_own_port
+    })
+}
+
+/// The text of a header that is there exactly once.
+fn only<'h>(headers: &'h HeaderMap, name: &header::HeaderName) -> Option<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next().map(HeaderValue::to_str), values.next()) {
+        (Some(Ok(value)), None) => Some(value),
+        _ => None,
+    }
+}
+
+/// Lets through whoever brings the admin token.
+pub(super) async fn admin_only(State(app): State<App>, request: Request, next: Next) -> Response {
+    let token = only(request.headers(), &header::AUTHORIZATION)
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| blake3::hash(token.trim().as_bytes()));
+    // A blake3 hash compares in constant time.
+    if token.is_some_and(|token| token == *app.admin_token) {
+        return next.run(request).await;
+    }
+    let error = ApiError::new(
+        StatusCode::UNAUTHORIZED,
+        "unauthorized",
+        "the admin API needs the header `Authorization: Bearer TOKEN`; TOKEN is in LONGSHORE_ADMIN_TOKEN, or in the \
+         file admin-token of the server's data directory",
+    );
+    let mut response = error.into_response();
+    response.headers_mut().insert(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static("Bearer realm=\"longshore\""),
+    );
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(header::HeaderName, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in list {
+            headers.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn only_our_own_names_and_port_are_ours() {
+        let rows = [
+            ("127.0.0.1:8383", true),
+            ("localhost:8383", true),
+            ("LocalHost:8383", true),
+            ("[::1]:8383", true),
+            ("127.0.0.1", false),
+            ("127.0.0.1:80", false),
+            ("127.0.0.1:08383", false),
+            ("127.0.0.1:+8383", false),
+            ("127.0.0.1:8383 ", false),
+            ("evil.example:8383", false),
+            ("localhost.evil.example:8383", false),
+            ("localhost", false),
+            ("user@127.0.0.1:8383", false),
+            ("2130706433:8383", false),
+            ("0.0.0.0:8383", false),
+            ("", false),
+            ("é", false),
+        ];
+        for (host, is_ours) in rows {
+            assert_eq!(is_own_authority(host, 8383), is_ours, "{host:?}");
+        }
+        assert!(is_own_authority("localhost", 80));
+    }
+
+    #[test]
+    fn a_header_that_is_doubled_or_missing_is_not_ours() {
+        let own = (header::HOST, "127.0.0.1:8383");
+        assert!(is_own_host(
+            &headers(std::slice::from_ref(&own)),
+            None,
+            8383
+        ));
+        assert!(!is_own_host(&headers(&[]), None, 8383));
+        assert!(!is_own_host(
+            &headers(&[own.clone(), own.clone()]),
+            None,
+            8383
+        ));
+        assert!(is_own_host(
+            &headers(std::slice::from_ref(&own)),
+            Some("127.0.0.1:8383"),
+            8383
+        ));
+        assert!(!is_own_host(&headers(&[own]), Some("localhost:8383"), 8383));
+    }
+
+    #[test]
+    fn an_origin_must_be_our_own_page() {
+        let rows = [
+            ("http://127.0.0.1:8383", true),
+            ("http://localhost:8383", true),
+            ("https://127.0.0.1:8383", false),
+            ("http://127.0.0.1:8384", false),
+            ("http://localhost.evil.example", false),
+            ("http://evil.example", false),
+            ("null", false),
+            ("", false),
+        ];
+        for (origin, is_ours) in rows {
+            assert_eq!(
+                is_own_origin(&headers(&[(header::ORIGIN, origin)]), 8383),
+                is_ours,
+                "{origin:?}"
+            );
+        }
+        assert!(is_own_origin(&headers(&[]), 8383));
+        let own = (header::ORIGIN, "http://localhost:8383");
+        assert!(!is_own_origin(&headers(&[own.clone(), own]), 8383));
+    }
+}

@@ -1,0 +1,209 @@
+//! The MCP endpoint (2026-07-28, Streamable HTTP).
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use longshore_protocol::decode;
+use longshore_protocol::envelope::{self, Envelope, Message, RequestId};
+use longshore_protocol::error::{RpcError, http_status};
+use longshore_protocol::headers::{Field, Headers};
+use longshore_protocol::response;
+
+use super::App;
+use super::body;
+use crate::dispatch::{DispatchError, Identity};
+use crate::reason::RunReason;
+use crate::wire;
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Seconds after which a refused call may be tried again.
+const RETRY_AFTER_S: &str = "1";
+
+/// Answers whatever is sent to the endpoint.
+pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Response {
+    if request.method() != Method::POST {
+        // Streams to read and sessions to end belong to revisions that are not spoken here.
+        return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "POST")]).into_response();
+    }
+    let (parts, body) = request.into_parts();
+    if !is_json(&parts.headers) {
+        let error = RpcError::invalid_request("the Content-Type must be application/json");
+        return respond(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            response::error(None, &error),
+        );
+    }
+    if !accepts_json(&parts.headers) {
+        let error = RpcError::invalid_request("the Accept header must allow application/json");
+        return respond(StatusCode::NOT_ACCEPTABLE, response::error(None, &error));
+    }
+    let settings = &app.server.settings;
+    let pause = Duration::from_secs(settings.body_pause_s);
+    let bytes = match body::read(&parts.headers, body, settings.request_bytes, pause).await {
+        Ok(bytes) => bytes,
+        Err(fault) => {
+            let error = RpcError::invalid_request(fault.message());
+            return respond(fault.status(), response::error(None, &error));
+        }
+    };
+    match envelope::parse(&bytes) {
+        Ok(Message::Request(envelope)) => answer(&app, &parts.headers, &envelope).await,
+        // None of them has an effect over HTTP: a request is cancelled by closing its stream.
+        Ok(Message::Notification(_)) => StatusCode::ACCEPTED.into_response(),
+        Err(refusal) => fail(refusal.id.as_ref(), &refusal.error),
+    }
+}
+
+async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Response {
+    let values = |name: &HeaderName| {
+        headers
+            .get_all(name)
+            .iter()
+            .map(HeaderValue::as_bytes)
+            .collect::<Field<'_>>()
+    };
+    let repeated = Headers {
+        protocol_version: values(&PROTOCOL_VERSION),
+        method: values(&MCP_METHOD),
+        name: values(&MCP_NAME),
+    };
+    let id = &envelope.id;
+    let (meta, request) = match decode::over_http(&repeated, envelope) {
+        Ok(decoded) => decoded,
+        Err(error) => return fail(Some(id), &error),
+    };
+    match app
+        .server
+        .dispatch(&Identity::local(), &meta, request)
+        .await
+    {
+        Ok(result) => respond(StatusCode::OK, response::result(id, &result)),
+        Err(DispatchError::Refused(error)) => fail(Some(id), &error),
+        // The request was right and was served; what the tool made of it says nothing about HTTP.
+        Err(DispatchError::Run(error)) => {
+            respond(StatusCode::OK, response::error(Some(id), &error))
+        }
+        Err(DispatchError::NoRoom(reason)) => no_room(id, reason),
+    }
+}
+
+fn no_room(id: &RequestId, reason: RunReason) -> Response {
+    let (status, message) = match reason {
+        RunReason::QueueFull => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many calls wait for a place: try again later",
+        ),
+        _ => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "every place for a run is taken: try again later",
+        ),
+    };
+    let error = wire::rpc_error(&wire::failure(reason, message));
+    let mut response = respond(status, response::error(Some(id), &error));
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+    response
+}
+
+fn fail(id: Option<&RequestId>, error: &RpcError) -> Response {
+    let status = StatusCode::from_u16(http_status(error)).unwrap_or(StatusCode::BAD_REQUEST);
+    respond(status, response::error(id, error))
+}
+
+fn respond(status: StatusCode, body: String) -> Response {
+    (
+        status,
+        [(header::CONTENT_TYPE, "application/json")],
+        Body::from(body),
+    )
+        .into_response()
+}
+
+/// A media type other than JSON is refused, which also stops what a foreign page can send without
+/// asking first.
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return false;
+    };
+    let Ok(value) = value.to_str() else {
+        return false;
+    };
+    let (kind, parameters) = value.split_once(';').unwrap_or((value, ""));
+    let charset = parameters.trim().to_ascii_lowercase();
+    kind.trim().eq_ignore_ascii_case("application/json")
+        && (charset.is_empty() || charset == "charset=utf-8" || charset == "charset=\"utf-8\"")
+}
+
+/// Every answer is one JSON object so far. A client that says nothing takes anything.
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|range| {
+            let kind = range.split(';').next().unwrap_or("").trim();
+            ["application/json", "application/*", "*/*"]
+                .iter()
+                .any(|json| kind.eq_ignore_ascii_case(json))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(name: HeaderName, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
+    }
+
+    #[test]
+    fn media_types() {
+        let rows = [
+            ("application/json", true),
+            ("Application/JSON; charset=UTF-8", true),
+            ("application/json;charset=latin1", false),
+            ("text/plain", false),
+            ("application/x-www-form-urlencoded", false),
+            ("application/jsonp", false),
+            ("", false),
+        ];
+        for (value, is_ok) in rows {
+            assert_eq!(
+                is_json(&one(header::CONTENT_TYPE, value)),
+                is_ok,
+                "{value:?}"
+            );
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_a_client_takes() {
+        let rows = [
+            ("application/json, text/event-stream", true),
+            ("text/event-stream, application/json;q=0.5", true),
+            ("*/*", true),
+            ("text/event-stream", false),
+            ("text/html", false),
+        ];
+        for (value, is_ok) in rows {
+            assert_eq!(
+                accepts_json(&one(header::ACCEPT, value)),
+                is_ok,
+                "{value:?}"
+            );
+        }
+        assert!(accepts_json(&HeaderMap::new()));
+    }
+}

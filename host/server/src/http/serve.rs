@@ -1,0 +1,140 @@
+//! The listener and its connections.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower::Service as _;
+
+use super::{App, router};
+use crate::server::Server;
+
+/// Headers of one request; a client of ours sends about ten.
+const HEADERS: usize = 64;
+/// How long open requests may take to end once the server is told to.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A listener that is not served yet, so that its port can be told before the first request.
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// Why the address cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Callers are not told apart yet, so nobody from outside may call.
+    #[error(
+        "{0} is not a loopback address: callers cannot be authenticated yet, so only 127.0.0.1 and [::1] may be listened on"
+    )]
+    NotLoopback(SocketAddr),
+    /// The system refused.
+    #[error(
+        "cannot listen on {address}: {source}; use another --listen address, or port 0 for any free port"
+    )]
+    System {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Takes the address.
+pub async fn bind(address: SocketAddr) -> Result<Bound, BindError> {
+    if !address.ip().is_loopback() {
+        return Err(BindError::NotLoopback(address));
+    }
+    let failed = |source| BindError::System { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(Bound { listener, address })
+}
+
+impl Bound {
+    /// The address with the port that was taken.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop`, then lets open requests end for a moment.
+    pub async fn serve(self, server: Server, admin_token: &str, stop: impl Future<Output = ()>) {
+        let connections = Arc::new(Semaphore::new(server.settings.connections));
+        let header_time = Duration::from_secs(server.settings.header_s);
+        let app = App {
+            server,
+            address: self.address,
+            admin_token: Arc::new(blake3::hash(admin_token.trim().as_bytes())),
+        };
+        let router = router(app);
+        let graceful = GracefulShutdown::new();
+        tokio::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = accept(&self.listener, &connections) => accepted,
+                () = &mut stop => break,
+            };
+            let Some((stream, place)) = accepted else {
+                continue;
+            };
+            let router = router.clone();
+            let service = service_fn(move |request: hyper::Request<Incoming>| {
+                let mut router = router.clone();
+                async move { router.call(request.map(Body::new)).await }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(header_time)
+                .max_headers(HEADERS)
+                .serve_connection(TokioIo::new(stream), service);
+            let connection = graceful.watch(connection);
+            tokio::spawn(async move {
+                // Most ends of a connection are the client's business.
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a connection ended");
+                }
+                drop(place);
+            });
+        }
+        drop(self.listener);
+        if tokio::time::timeout(DRAIN, graceful.shutdown())
+            .await
+            .is_err()
+        {
+            tracing::warn!("requests that were still open were given up");
+        }
+    }
+}
+
+/// The next connection, once there is room for one.
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let place = Arc::clone(connections).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => {
+            // Answers are small and written at once; waiting for more to send only delays them.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "TCP_NODELAY could not be set");
+            }
+            Some((stream, place))
+        }
+        Err(error) => {
+            // Out of file descriptors, most likely: trying again at once would only burn a core.
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            None
+        }
+    }
+}

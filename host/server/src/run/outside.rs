@@ -1,0 +1,174 @@
+//! The far side of a guest's imports: it leaves things on the driver's desk and waits for answers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_sandbox::outside::{Outside, OwnedChange};
+use longshore_tasks::task::Progress;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::CallFacts;
+use super::desk::{Asking, Desk};
+use crate::clock;
+
+/// One run's view of the server.
+pub(crate) struct RunOutside {
+    call: Arc<CallFacts>,
+    desk: Arc<Desk>,
+    log: Arc<Log>,
+}
+
+impl RunOutside {
+    pub(crate) fn new(call: Arc<CallFacts>, desk: Arc<Desk>, log: Arc<Log>) -> Self {
+        Self { call, desk, log }
+    }
+}
+
+#[async_trait]
+impl Outside for RunOutside {
+    fn call_id(&self) -> String {
+        self.call.id.to_string()
+    }
+
+    fn time_left_ms(&self) -> Option<u64> {
+        Some(self.call.deadline_at.since(clock::now()))
+    }
+
+    fn set_status(&self, message: String) {
+        self.desk.leave(|inbox| inbox.message = Some(message));
+    }
+
+    fn report_progress(&self, done: f64, total: Option<f64>, message: Option<String>) {
+        self.desk.leave(|inbox| {
+            inbox.progress = Some(Progress { done, total });
+            if message.is_some() {
+                inbox.message = message;
+            }
+        });
+    }
+
+    fn detach(&self) {
+        self.desk.leave(|inbox| inbox.detach = true);
+    }
+
+    fn can_ask(&self, kind: AskKind) -> bool {
+        self.call.can_wait_for_answers()
+            && self
+                .call
+                .caller
+                .capabilities
+                .has(super::capability_of(kind))
+    }
+
+    async fn ask(
+        &self,
+        questions: Vec<Question>,
+        wait_ms: Option<u64>,
+    ) -> Result<Vec<Answer>, AskError> {
+        let (reply, answers) = oneshot::channel();
+        self.desk.leave(|inbox| {
+            inbox.asking = Some(Asking {
+                questions,
+                wait_ms,
+                reply,
+            })
+        });
+        // The driver lets go of the question when the call is being cancelled.
+        answers.await.unwrap_or(Err(AskError::CallCancelled))
+    }
+
+    fn log(&self, level: LogLevel, logger: Option<String>, message: String) {
+        self.log.push(LogLine {
+            level,
+            logger,
+            message,
+        });
+    }
+
+    fn changed(&self, _change: OwnedChange) {
+        // Lists are frozen at upload, so there is nothing to tell anybody.
+    }
+}
+
+/// The newest of what a guest logged.
+pub(crate) struct Log {
+    most_bytes: usize,
+    lines: Mutex<Lines>,
+}
+
+#[derive(Default)]
+struct Lines {
+    kept: VecDeque<LogLine>,
+    bytes: usize,
+    dropped: u64,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub(crate) struct LogLine {
+    pub(crate) level: LogLevel,
+    pub(crate) logger: Option<String>,
+    pub(crate) message: String,
+}
+
+impl LogLine {
+    fn bytes(&self) -> usize {
+        self.message.len() + self.logger.as_ref().map_or(0, String::len) + size_of::<Self>()
+    }
+}
+
+impl Log {
+    pub(crate) fn new(most_bytes: u64) -> Self {
+        Self {
+            most_bytes: usize::try_from(most_bytes).unwrap_or(usize::MAX),
+            lines: Mutex::default(),
+        }
+    }
+
+    fn push(&self, line: LogLine) {
+        let mut lines = self.lines.lock();
+        lines.bytes += line.bytes();
+        lines.kept.push_back(line);
+        while lines.bytes > self.most_bytes {
+            let Some(oldest) = lines.kept.pop_front() else {
+                break;
+            };
+            lines.bytes -= oldest.bytes();
+            lines.dropped += 1;
+        }
+    }
+
+    /// The lines that are left, and how many came before them.
+    pub(crate) fn read(&self) -> (Vec<LogLine>, u64) {
+        let lines = self.lines.lock();
+        (lines.kept.iter().cloned().collect(), lines.dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_keeps_its_newest_lines() {
+        let line = |message: &str| LogLine {
+            level: LogLevel::Info,
+            logger: None,
+            message: message.to_owned(),
+        };
+        let one = line("0").bytes() as u64;
+        let log = Log::new(3 * one);
+        for n in 0..5 {
+            log.push(line(&n.to_string()));
+        }
+        let (lines, dropped) = log.read();
+        let messages: Vec<&str> = lines.iter().map(|line| line.message.as_str()).collect();
+        assert_eq!((messages, dropped), (vec!["2", "3", "4"], 2));
+        // A line that is larger than the whole log leaves nothing behind.
+        log.push(line(&"x".repeat(10_000)));
+        assert_eq!(log.read().0.len(), 0);
+    }
+}

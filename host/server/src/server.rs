@@ -1,0 +1,100 @@
+//! The pieces of one node, held together.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use longshore_catalog::registry::Registry;
+use longshore_catalog::store::ComponentStore;
+use longshore_protocol::result::ServerInfo;
+use longshore_sandbox::sandbox::Sandbox;
+use longshore_tasks::id::NodeId;
+use longshore_tasks::store::TaskStore;
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::admission::Admission;
+use crate::components::Loaded;
+use crate::run::Runs;
+use crate::settings::Settings;
+
+/// What a node is made of.
+pub struct Parts {
+    /// Where guests run.
+    pub sandbox: Sandbox,
+    /// Where tasks are kept.
+    pub tasks: Arc<dyn TaskStore>,
+    /// Where components are kept.
+    pub components: Arc<dyn ComponentStore>,
+    /// What it was told.
+    pub settings: Settings,
+    /// Its version, for clients.
+    pub version: &'static str,
+}
+
+/// One node; cheap to clone.
+#[derive(Clone)]
+pub struct Server(Arc<Node>);
+
+/// The pieces themselves.
+pub struct Node {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) tasks: Arc<dyn TaskStore>,
+    pub(crate) components: Arc<dyn ComponentStore>,
+    pub(crate) settings: Settings,
+    pub(crate) info: ServerInfo,
+    pub(crate) version: &'static str,
+    pub(crate) node: NodeId,
+    pub(crate) started: Instant,
+    pub(crate) runs: Runs,
+    pub(crate) admission: Admission,
+    pub(crate) registry: ArcSwap<Registry<Loaded>>,
+    /// Uploads and removals, one at a time, so that store and registry say the same.
+    pub(crate) changing: Mutex<()>,
+    /// What the store holds and this node cannot load.
+    pub(crate) broken: parking_lot::Mutex<Vec<crate::components::Broken>>,
+}
+
+impl std::ops::Deref for Server {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.0
+    }
+}
+
+impl Server {
+    /// A node of these parts. It serves nothing until it has loaded and recovered.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts {
+            sandbox,
+            tasks,
+            components,
+            settings,
+            version,
+        } = parts;
+        let queue_wait = Duration::from_millis(settings.queue_wait_ms);
+        Self(Arc::new(Node {
+            sandbox,
+            tasks,
+            components,
+            info: ServerInfo::new("longshore", version),
+            version,
+            // A restart is another node: what the process before it owned belongs to nobody.
+            node: NodeId(Uuid::new_v4().to_string().into()),
+            started: Instant::now(),
+            runs: Runs::default(),
+            admission: Admission::new(settings.running, settings.queued, queue_wait),
+            registry: ArcSwap::default(),
+            changing: Mutex::default(),
+            broken: parking_lot::Mutex::default(),
+            settings,
+        }))
+    }
+
+    /// What can be called now.
+    pub(crate) fn registry(&self) -> Arc<Registry<Loaded>> {
+        self.0.registry.load_full()
+    }
+}

@@ -1,0 +1,65 @@
+//! What a server can be told, each with the reason for its default.
+
+use longshore_policy::limits::Limits;
+
+/// What a server can be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long a call of an `auto` tool may take before it becomes a task, in milliseconds: shorter
+    /// than a person notices, longer than most tools need.
+    pub inline_budget_ms: u64,
+    /// How often clients are asked to poll, in milliseconds.
+    pub poll_interval_ms: u64,
+    /// How long a cancelled guest has to clean up, in milliseconds.
+    pub grace_ms: u64,
+    /// Shortest time between two visible changes of a task's status, in milliseconds: a person reads
+    /// no faster, and each costs a commit.
+    pub status_every_ms: u64,
+    /// How long a task may live, in milliseconds, unless the tool or the call asks for less.
+    pub deadline_ms: u64,
+    /// How long a task can be read after its end, in milliseconds.
+    pub retention_ms: u64,
+    /// Runs at the same time.
+    pub running: usize,
+    /// Calls that wait for one of those places.
+    pub queued: usize,
+    /// How long a call waits for a place, in milliseconds.
+    pub queue_wait_ms: u64,
+    /// One request body on the protocol's endpoint, in bytes.
+    pub request_bytes: usize,
+    /// One uploaded component, in bytes.
+    pub upload_bytes: usize,
+    /// How long the headers of a request may take, in seconds.
+    pub header_s: u64,
+    /// How long a request body may pause between two parts, in seconds.
+    pub body_pause_s: u64,
+    /// Connections at the same time.
+    pub connections: usize,
+    /// Tools on one page of a list.
+    pub page: usize,
+    /// The bounds on one run.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            inline_budget_ms: 300,
+            poll_interval_ms: 1_000,
+            grace_ms: 1_000,
+            status_every_ms: 250,
+            deadline_ms: 7 * 24 * 3_600_000,
+            retention_ms: 24 * 3_600_000,
+            running: 256,
+            queued: 1_024,
+            queue_wait_ms: 10_000,
+            request_bytes: 1024 * 1024,
+            upload_bytes: 32 * 1024 * 1024,
+            header_s: 10,
+            body_pause_s: 10,
+            connections: 4_096,
+            page: 100,
+            limits: Limits::default(),
+        }
+    }
+}

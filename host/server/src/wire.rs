@@ -1,0 +1,451 @@
+//! The wire shape of what the store keeps as opaque text: questions, answers, results, failures.
+//!
+//! Everything that another revision of the protocol would write differently is written here.
+
+use longshore_catalog::schema::Compiled;
+use longshore_journal::call::{Answer, Ask, AskError};
+use longshore_protocol::capability::ClientCapabilities;
+use longshore_protocol::content::{Body, Content, Media, RawBlock, ToolResult};
+use longshore_protocol::elicitation::{self, InputAnswer, InputKind};
+use longshore_protocol::error::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
+use longshore_protocol::form;
+use longshore_protocol::guest_meta::GuestMeta;
+use longshore_protocol::result::ServerInfo;
+use longshore_protocol::task::{InputRequest, Task as WireTask, TaskState};
+use longshore_sandbox::control::StopReason;
+use longshore_sandbox::ending::{self, Ending, RingText};
+use longshore_tasks::event::{NewQuestion, Outcome};
+use longshore_tasks::id::Json;
+use longshore_tasks::task::{Failure, State, Task};
+use serde_json::value::RawValue;
+
+use crate::reason::{RunReason, of_stop};
+use crate::run::CallFacts;
+
+// Questions and answers
+
+/// A question that may be put to its client.
+pub(crate) struct Asked {
+    request: String,
+    kind: InputKind,
+    /// The guest wrote the whole request and reads the whole answer.
+    raw: bool,
+}
+
+/// The question as its client will see it, or why it cannot be asked.
+pub(crate) fn asked(ask: &Ask, capabilities: &ClientCapabilities) -> Result<Asked, AskError> {
+    let invalid =
+        |fault: &dyn std::fmt::Display| AskError::Invalid(format!("the question {fault}"));
+    let json = |text: &str| -> Result<Box<RawValue>, AskError> {
+        longshore_protocol::json::strict_value(text).map_err(|fault| invalid(&fault))?;
+        RawValue::from_string(text.trim().to_owned()).map_err(|_| invalid(&"is not JSON"))
+    };
+    let request = match ask {
+        Ask::Form { message, schema } => elicitation::form_request(message, &json(schema)?),
+        Ask::Url { message, url } => {
+            elicitation::url_request(message, url).map_err(|fault| invalid(&fault))?
+        }
+        Ask::Sample(params) => elicitation::sampling_request(&json(params)?),
+        Ask::Roots(None) => elicitation::roots_request(None),
+        Ask::Roots(Some(params)) => elicitation::roots_request(Some(&json(params)?)),
+        Ask::Raw(text) => json(text)?.get().to_owned(),
+    };
+    let question = elicitation::read_question(&request).map_err(|fault| invalid(&fault))?;
+    if !capabilities.has(question.needs) {
+        return Err(AskError::Unsupported(format!(
+            "the client does not offer {}",
+            question.needs.word()
+        )));
+    }
+    if let Some(schema) = question.schema {
+        form::check(schema).map_err(|fault| invalid(&fault))?;
+    }
+    let kind = question.kind;
+    Ok(Asked {
+        request,
+        kind,
+        raw: matches!(ask, Ask::Raw(_)),
+    })
+}
+
+impl Asked {
+    /// The question for the row.
+    pub(crate) fn as_new(&self, key: &str) -> NewQuestion {
+        NewQuestion {
+            key: key.to_owned(),
+            request: Json::from(self.request.as_str()),
+        }
+    }
+
+    /// The answer for the guest, from the text that [`check_answer`] let through.
+    pub(crate) fn answer(&self, stored: &str) -> Option<Answer> {
+        if self.raw {
+            return Some(Answer::Raw(stored.to_owned()));
+        }
+        let raw: &RawValue = serde_json::from_str(stored).ok()?;
+        let answer = elicitation::read_answer("", self.kind, raw).ok()?;
+        Some(match answer {
+            InputAnswer::Accepted(content) => {
+                Answer::Accepted(content.map(|content| content.get().to_owned()))
+            }
+            InputAnswer::Declined => Answer::Declined,
+            InputAnswer::Cancelled => Answer::Dismissed,
+            InputAnswer::Sampled(result) => Answer::Sampled(result.get().to_owned()),
+            InputAnswer::Roots(result) => Answer::Roots(result.get().to_owned()),
+        })
+    }
+}
+
+/// Whether an answer fits the question that is stored under that key; -32602 naming the key if not.
+pub(crate) fn check_answer(key: &str, request: &str, answer: &RawValue) -> Result<Json, RpcError> {
+    let damaged = || RpcError::internal(format!("the stored question {key:?} cannot be read"));
+    let question = elicitation::read_question(request).map_err(|_| damaged())?;
+    let read = elicitation::read_answer(key, question.kind, answer)?;
+    if let (InputAnswer::Accepted(Some(content)), Some(schema)) = (read, question.schema) {
+        let schema = Compiled::compile(schema.get()).map_err(|_| damaged())?;
+        let value = serde_json::from_str(content.get()).map_err(|_| damaged())?;
+        if let Err(problems) = schema.check(&value) {
+            let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return Err(RpcError::invalid_params(format!(
+                "inputResponses: the answer to `{key}` does not fit the form: {}",
+                list.join("; ")
+            )));
+        }
+    }
+    Ok(Json::from(answer.get()))
+}
+
+// Results and failures
+
+/// A failure of that reason.
+pub(crate) fn failure(reason: RunReason, message: &str) -> Failure {
+    Failure {
+        code: reason.code(),
+        message: message.to_owned(),
+        data: Some(Json::from(format!(
+            "{{\"reason\":\"{}\"}}",
+            reason.as_str()
+        ))),
+    }
+}
+
+/// How a call ends, from how its run ended. `why` says why it was cancelled, if it was.
+pub(crate) fn outcome(
+    call: &CallFacts,
+    ending: Ending,
+    why: Option<StopReason>,
+    stderr: &RingText,
+    info: &ServerInfo,
+) -> Outcome {
+    match ending {
+        Ending::Returned(result) => tool_result(call, &result, false, info),
+        Ending::ToolFailed(result) => tool_result(call, &result, true, info),
+        Ending::Protocol(error) => Outcome::Failed(guest_error(error)),
+        Ending::Cancelled => match why {
+            Some(reason) => stopped(reason),
+            None => Outcome::Failed(failure(
+                RunReason::BadOutput,
+                "the tool says that it was cancelled, but nobody cancelled it",
+            )),
+        },
+        Ending::Stopped(reason) => stopped(reason),
+        Ending::Fault(fault) => {
+            let mut message = fault.message;
+            if let Some(line) = last_line(&stderr.text).filter(|line| !message.contains(line)) {
+                message = format!("{message}; its last words: {line}");
+            }
+            Outcome::Failed(failure(fault.kind.into(), &message))
+        }
+    }
+}
+
+fn stopped(reason: StopReason) -> Outcome {
+    match of_stop(reason) {
+        Some(RunReason::WallLimit) => Outcome::Failed(failure(
+            RunReason::WallLimit,
+            "the run took longer than it may",
+        )),
+        Some(RunReason::Expired) => Outcome::Failed(failure(
+            RunReason::Expired,
+            "the deadline passed before the tool ended",
+        )),
+        Some(reason) => Outcome::Failed(failure(
+            reason,
+            "the server went down while it ran this call",
+        )),
+        None if reason == StopReason::Abandoned => Outcome::Cancelled(Some(
+            "abandoned: the caller went away before it could be told the task's id".to_owned(),
+        )),
+        None => Outcome::Cancelled(None),
+    }
+}
+
+/// The longest part of a guest's last line that goes into an error.
+const LAST_LINE_CHARS: usize = 300;
+
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(
+        line.trim()
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(LAST_LINE_CHARS)
+            .collect(),
+    )
+}
+
+/// The guest's own error, kept out of the numbers that JSON-RPC and MCP keep for themselves.
+fn guest_error(error: ending::RpcError) -> Failure {
+    let reserved = (-32_768..=-32_000).contains(&error.code);
+    if !reserved || matches!(error.code, INVALID_PARAMS | INTERNAL_ERROR) {
+        return Failure {
+            code: error.code,
+            message: error.message,
+            data: error.data.map(Json::from),
+        };
+    }
+    let data = match error.data {
+        Some(data) => format!("{{\"code\":{},\"data\":{data}}}", error.code),
+        None => format!("{{\"code\":{}}}", error.code),
+    };
+    Failure {
+        code: INTERNAL_ERROR,
+        message: error.message,
+        data: Some(Json::from(data)),
+    }
+}
+
+fn tool_result(
+    call: &CallFacts,
+    result: &ending::ToolResult,
+    is_error: bool,
+    info: &ServerInfo,
+) -> Outcome {
+    match result_text(call, result, is_error, info) {
+        Ok(text) => Outcome::Completed(Json::from(text)),
+        Err(fault) => Outcome::Failed(failure(RunReason::BadOutput, &fault)),
+    }
+}
+
+fn result_text(
+    call: &CallFacts,
+    result: &ending::ToolResult,
+    is_error: bool,
+    info: &ServerInfo,
+) -> Result<String, String> {
+    let structured: Option<Box<RawValue>> = result
+        .structured
+        .as_ref()
+        .map(|text| RawValue::from_string(text.trim().to_owned()))
+        .transpose()
+        .map_err(|_| "the structured result is not JSON".to_owned())?;
+    if let (Some(schema), false) = (&call.output_schema, is_error) {
+        let Some(structured) = &structured else {
+            return Err(
+                "the tool has an output schema and returned no structured result".to_owned(),
+            );
+        };
+        let value = serde_json::from_str(structured.get())
+            .map_err(|_| "the structured result is not JSON".to_owned())?;
+        schema.check(&value).map_err(|problems| {
+            let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            format!(
+                "the structured result does not fit the tool's output schema: {}",
+                list.join("; ")
+            )
+        })?;
+    }
+    let meta = result
+        .meta
+        .as_ref()
+        .map(|text| GuestMeta::parse(text))
+        .transpose()
+        .map_err(|fault| format!("the result's meta {fault}"))?;
+    let mut content: Vec<Content<'_>> = result
+        .content
+        .iter()
+        .map(block)
+        .collect::<Result<_, String>>()?;
+    if let (Some(structured), true) = (&structured, content.is_empty()) {
+        // Clients that know no structured results read the text (MCP 2026-07-28, Tools, structured content).
+        content.push(Content::Text(structured.get()));
+    }
+    Ok(ToolResult {
+        content: &content,
+        structured: structured.as_deref(),
+        meta: meta.as_ref(),
+        is_error,
+    }
+    .to_json(info))
+}
+
+fn block(block: &ending::Block) -> Result<Content<'_>, String> {
+    Ok(match block {
+        ending::Block::Text(text) => Content::Text(text),
+        ending::Block::Image(media) => Content::Image(as_media(media)),
+        ending::Block::Audio(media) => Content::Audio(as_media(media)),
+        ending::Block::ResourceLink {
+            uri,
+            name,
+            mime_type,
+            description,
+        } => Content::ResourceLink {
+            uri,
+            name,
+            mime_type: mime_type.as_deref(),
+            description: description.as_deref(),
+        },
+        ending::Block::Embedded {
+            uri,
+            mime_type,
+            body,
+        } => Content::Resource {
+            uri,
+            mime_type: mime_type.as_deref(),
+            body: match body {
+                ending::Body::Text(text) => Body::Text(text),
+                ending::Body::Bytes(bytes) => Body::Blob(bytes),
+            },
+        },
+        ending::Block::Raw(text) => Content::Raw(
+            RawBlock::parse(text).map_err(|fault| format!("a raw content block {fault}"))?,
+        ),
+    })
+}
+
+fn as_media(media: &ending::Media) -> Media<'_> {
+    Media {
+        data: &media.data,
+        mime_type: &media.mime_type,
+    }
+}
+
+/// What the caller of a held call gets.
+pub(crate) fn held_result(outcome: Outcome) -> Result<String, RpcError> {
+    match outcome {
+        Outcome::Completed(result) => Ok(result.0.as_ref().to_owned()),
+        Outcome::Failed(failure) => Err(rpc_error(&failure)),
+        Outcome::Cancelled(message) => {
+            let message = message.unwrap_or_else(|| "the call was cancelled".to_owned());
+            Err(rpc_error(&failure(RunReason::Abandoned, &message)))
+        }
+    }
+}
+
+/// A failure as the protocol writes it.
+pub(crate) fn rpc_error(failure: &Failure) -> RpcError {
+    RpcError {
+        code: failure.code,
+        message: failure.message.clone(),
+        data: failure.data.as_ref().map(|data| data.0.as_ref().to_owned()),
+    }
+}
+
+// Tasks
+
+/// Writes a task: as the result of the call that made it, or in full.
+pub(crate) fn write_task(
+    out: &mut String,
+    task: &Task,
+    form: TaskForm,
+    poll_interval_ms: u64,
+    info: &ServerInfo,
+) {
+    let id = task.id.to_string();
+    let questions: Vec<InputRequest<'_>> = task
+        .open_questions()
+        .map(|question| InputRequest {
+            key: &question.key,
+            request: &question.request.0,
+        })
+        .collect();
+    let error;
+    let state = match &task.state {
+        State::Working => TaskState::Working,
+        State::InputRequired => TaskState::InputRequired(&questions),
+        State::Completed { result, .. } => TaskState::Completed(&result.0),
+        State::Failed { failure, .. } => {
+            error = rpc_error(failure);
+            TaskState::Failed(&error)
+        }
+        State::Cancelled { .. } => TaskState::Cancelled,
+    };
+    let wire = WireTask {
+        id: &id,
+        status_message: task.status.message.as_deref(),
+        created_at_ms: task.created_at.0,
+        updated_at_ms: task.updated_at.0,
+        ttl_ms: Some(task.ttl_ms()),
+        poll_interval_ms: Some(poll_interval_ms),
+        state,
+    };
+    match form {
+        TaskForm::Created => wire.write_created(out, info),
+        TaskForm::Detailed => wire.write_detailed(out, info),
+    }
+}
+
+/// Which form of a task is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskForm {
+    /// `CreateTaskResult`
+    Created,
+    /// The result of `tasks/get`
+    Detailed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guest(code: i32, data: Option<&str>) -> Failure {
+        guest_error(ending::RpcError {
+            code,
+            message: "m".to_owned(),
+            data: data.map(str::to_owned),
+        })
+    }
+
+    #[test]
+    fn a_guest_cannot_speak_with_the_protocols_numbers() {
+        let rows = [
+            (7, None, 7, None),
+            (-1, Some("1"), -1, Some("1")),
+            (-32602, Some("{}"), -32602, Some("{}")),
+            (-32603, None, -32603, None),
+            (-32021, None, -32603, Some("{\"code\":-32021}")),
+            (
+                -32000,
+                Some("[1]"),
+                -32603,
+                Some("{\"code\":-32000,\"data\":[1]}"),
+            ),
+            (-32768, None, -32603, Some("{\"code\":-32768}")),
+            (-32769, None, -32769, None),
+        ];
+        for (code, data, expected_code, expected_data) in rows {
+            let failure = guest(code, data);
+            assert_eq!(failure.code, expected_code, "{code}");
+            assert_eq!(
+                failure.data.as_ref().map(|data| data.0.as_ref()),
+                expected_data,
+                "{code}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_line_is_one_harmless_line() {
+        assert_eq!(last_line("a\nb\n\n").as_deref(), Some("b"));
+        assert_eq!(last_line(""), None);
+        assert_eq!(last_line(" \n \n"), None);
+        assert_eq!(
+            last_line("x\u{1b}]0;title\u{7}y").as_deref(),
+            Some("x]0;titley")
+        );
+        assert_eq!(
+            last_line(&"é".repeat(1000)).unwrap().chars().count(),
+            LAST_LINE_CHARS
+        );
+    }
+}
