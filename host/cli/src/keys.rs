@@ -1,0 +1,46 @@
+//! The root secret and the keys made from it: one for each purpose, none of which tells another.
+
+/// The size of the root secret.
+pub(crate) const ROOT_BYTES: usize = 32;
+
+/// What the key of native code's seal is derived under. A context names one purpose for ever: a key
+/// that must change gets a new context, with a new number at its end.
+const ARTIFACT_SEAL: &str = "longshore 2026 seal of native code 1";
+
+/// The secret that every key of a data directory is derived from.
+pub(crate) struct RootSecret([u8; ROOT_BYTES]);
+
+impl RootSecret {
+    /// The secret of these bytes.
+    pub(crate) fn new(bytes: [u8; ROOT_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The key that seals native code.
+    pub(crate) fn artifact_key(&self) -> [u8; 32] {
+        blake3::derive_key(ARTIFACT_SEAL, &self.0)
+    }
+}
+
+// By hand, so that no log ever shows it.
+impl std::fmt::Debug for RootSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RootSecret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_neither_the_secret_nor_shown() {
+        let secret = RootSecret::new([7; ROOT_BYTES]);
+        assert_ne!(secret.artifact_key(), [7; ROOT_BYTES]);
+        assert_ne!(
+            secret.artifact_key(),
+            RootSecret::new([8; ROOT_BYTES]).artifact_key()
+        );
+        assert_eq!(format!("{secret:?}"), "RootSecret");
+    }
+}

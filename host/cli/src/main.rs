@@ -1,0 +1,197 @@
+//! The `longshore` command: the door between people, the environment and the other rooms.
+//!
+//! Read in this order: this file (which command was meant, and how it ends), `serve` (a server from
+//! its parts), `data` and `keys` (what lies in its directory), `settings` and `env` (what it can be
+//! told), `admin` and `exchange` (the client of a running server), `tasks`, `answer`, `push` and `node`
+//! (the commands that use it), `output` and `exit` (what people and programs get to see).
+
+mod admin;
+mod answer;
+mod data;
+mod env;
+mod exchange;
+mod exit;
+mod keys;
+mod nearest;
+mod node;
+mod output;
+mod push;
+mod serve;
+mod settings;
+mod signals;
+mod tasks;
+mod trace;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, Failure, OrExit as _};
+
+/// The hidden command under which this program compiles one component for a server.
+const COMPILE_CHILD: &str = "compile-child";
+
+/// Runs WebAssembly components as tools of an MCP server.
+#[derive(Parser)]
+#[command(name = "longshore", version, arg_required_else_help = true, after_help = exit::HELP)]
+struct Command {
+    /// Print one JSON document on stdout, errors included
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Serve(serve::Serve),
+    Push(push::Push),
+    #[command(subcommand)]
+    Components(push::Components),
+    #[command(subcommand)]
+    Tasks(tasks::Tasks),
+    Node(node::Node),
+}
+
+/// What a command found out or did.
+struct Done {
+    document: Value,
+    text: String,
+}
+
+/// A document, and the same for people.
+fn answered(document: Value, describe: impl FnOnce(&Value) -> String) -> Done {
+    let text = describe(&document);
+    Done { document, text }
+}
+
+fn main() -> ExitCode {
+    // Before anything else, since the child's limits leave no room for threads, logs and options.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|verb| verb == COMPILE_CHILD)
+    {
+        return longshore_sandbox::child::main();
+    }
+    let Command {
+        json: as_json,
+        verb,
+    } = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => return explain(&error),
+    };
+    let ended = run(verb, as_json).and_then(|done| match done {
+        Some(Done { document, .. }) if as_json => print(&output::json(&document)),
+        Some(Done { text, .. }) => print(&text),
+        None => Ok(()),
+    });
+    let exit = match ended {
+        Ok(()) => Exit::Ok,
+        Err(failure) => {
+            report(&failure, as_json);
+            failure.exit
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+/// What the parser has to say: help that was asked for, or what it does not understand.
+fn explain(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|argument| argument == "--json");
+    if error.use_stderr() && wants_json {
+        let message = error.to_string();
+        let message = message.trim_start_matches("error: ").trim_end();
+        report(&Failure::new(Exit::Usage, message), true);
+        return ExitCode::from(Exit::Usage as u8);
+    }
+    // Whoever went away does not need it.
+    let _unread = error.print();
+    ExitCode::from(if error.use_stderr() {
+        Exit::Usage
+    } else {
+        Exit::Ok
+    } as u8)
+}
+
+fn run(verb: Verb, as_json: bool) -> Result<Option<Done>, Failure> {
+    env::refuse_unknown(env::names()).map_err(|fault| Failure::new(Exit::Usage, fault))?;
+    match verb {
+        Verb::Serve(serve) => serve.run(as_json),
+        Verb::Push(push) => wait(push.run()).map(Some),
+        Verb::Components(components) => wait(components.run()).map(Some),
+        Verb::Tasks(tasks) => wait(tasks.run()).map(Some),
+        Verb::Node(node) => wait(node.run()).map(Some),
+    }
+}
+
+/// Runs what only talks to a server: one thread is enough.
+fn wait(command: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting")
+        .or_exit(Exit::Failed)?;
+    runtime.block_on(command)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    output::print(text)
+        .context("writing to stdout")
+        .or_exit(Exit::Failed)
+}
+
+fn report(failure: &Failure, as_json: bool) {
+    // A message can quote a guest.
+    let message = failure.to_string();
+    output::note(&output::lines(&message));
+    if as_json {
+        let document = json!({ "error": { "reason": failure.reason, "message": message } });
+        // Stdout is gone too; stderr has it.
+        let _unwritten = output::print(&output::json(&document));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Command::command().debug_assert();
+        // Its name is looked for before options are parsed, so it must not be one of theirs.
+        assert!(Command::command().find_subcommand(COMPILE_CHILD).is_none());
+    }
+
+    #[test]
+    fn answers_exclude_each_other() {
+        let parse = |line: &str| Command::try_parse_from(line.split(' '));
+        let good = [
+            "longshore tasks answer i --accept",
+            "longshore tasks answer i --accept {}",
+            "longshore tasks answer i k --field a=b --field c=d",
+            "longshore tasks answer i k --decline --json",
+            "longshore tasks answer i",
+            "longshore --json tasks list --status failed --limit 3",
+            "longshore serve a.wasm b.wasm --listen 127.0.0.1:0 --data d --set grace_ms=1 --set running=2",
+            "longshore push f.wasm --name n --server http://127.0.0.1:1",
+        ];
+        for line in good {
+            assert!(parse(line).is_ok(), "{line}");
+        }
+        let bad = [
+            "longshore",
+            "longshore tasks answer i --accept {} --decline",
+            "longshore tasks answer i --decline --dismiss",
+            "longshore tasks answer i --field a=b --dismiss",
+            "longshore serve --listen nowhere",
+            "longshore compile",
+        ];
+        for line in bad {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

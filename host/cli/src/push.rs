@@ -1,0 +1,321 @@
+//! `push` and `components`: what a server has, and giving it more.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use clap::Subcommand;
+use serde_json::Value;
+
+use crate::admin::{Client, Reach, encode};
+use crate::exit::{Exit, Failure, OrExit as _};
+use crate::output::{self, cell, facts, member, table};
+use crate::{Done, answered};
+
+/// Uploads a component to a server.
+#[derive(clap::Args)]
+pub(crate) struct Push {
+    /// The component
+    file: PathBuf,
+    /// Its name on the server [default: the file's name without .wasm]
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Components of a server.
+#[derive(Subcommand)]
+pub(crate) enum Components {
+    /// Lists them
+    List {
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Shows one
+    Show {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Takes one and its tools away; its calls go on to their end
+    Remove {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+}
+
+impl Push {
+    pub(crate) async fn run(self) -> Result<Done, Failure> {
+        let name = match self.name {
+            Some(name) => name,
+            None => stem(&self.file).or_exit(Exit::Usage)?.to_owned(),
+        };
+        let client = Client::new(self.reach)?;
+        let reading = || format!("reading {}", self.file.display());
+        let component = tokio::fs::read(&self.file)
+            .await
+            .with_context(reading)
+            .or_exit(Exit::Failed)?;
+        let uploaded = client.upload(&component_path(&name), component).await;
+        let receipt = uploaded.map_err(|failure| refused(&self.file, failure))?;
+        Ok(answered(receipt, describe_receipt))
+    }
+}
+
+impl Components {
+    pub(crate) async fn run(self) -> Result<Done, Failure> {
+        match self {
+            Self::List { reach } => {
+                let list = Client::new(reach)?.get("/v1/components").await?;
+                Ok(answered(list, describe_list))
+            }
+            Self::Show { name, reach } => {
+                let component = Client::new(reach)?.get(&component_path(&name)).await?;
+                Ok(answered(component, describe_component))
+            }
+            Self::Remove { name, reach } => {
+                Client::new(reach)?.delete(&component_path(&name)).await?;
+                let document = serde_json::json!({ "name": name, "removed": true });
+                Ok(answered(document, |document| {
+                    format!("{} is removed", cell(document, "name"))
+                }))
+            }
+        }
+    }
+}
+
+/// A refusal with its reason, under which the list of remedies has more to say.
+fn refused(file: &Path, failure: Failure) -> Failure {
+    match failure.exit {
+        Exit::Failed => {
+            let Failure {
+                exit,
+                reason,
+                error,
+            } = failure;
+            let error = anyhow!("{} is refused ({reason}): {error:#}", file.display());
+            Failure {
+                exit,
+                reason,
+                error,
+            }
+        }
+        Exit::Ok | Exit::Usage | Exit::Unreachable | Exit::CannotStart => failure,
+    }
+}
+
+fn component_path(name: &str) -> String {
+    format!("/v1/components/{}", encode(name))
+}
+
+/// The name of a component that is told by its file.
+pub(crate) fn stem(file: &Path) -> anyhow::Result<&str> {
+    let stem = file
+        .file_name()
+        .and_then(|name| name.to_str())
+        .with_context(|| format!("{} has no name that could be used", file.display()))?;
+    Ok(stem.strip_suffix(".wasm").unwrap_or(stem))
+}
+
+fn describe_receipt(receipt: &Value) -> String {
+    let done = if receipt["changed"] == false {
+        "is there already as it is"
+    } else {
+        "is installed"
+    };
+    let mut text = format!("{} {done}\n", cell(receipt, "name"));
+    text.push_str(&facts(&[
+        ("digest", member(receipt, "digest")),
+        ("tools", Some(join(&receipt["tools"]))),
+    ]));
+    for warning in receipt["warnings"].as_array().into_iter().flatten() {
+        text.push_str(&format!(
+            "warning: {}\n",
+            output::line(warning.as_str().unwrap_or_default())
+        ));
+    }
+    text
+}
+
+fn join(list: &Value) -> String {
+    let words: Vec<_> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(output::line)
+        .collect();
+    if words.is_empty() {
+        "-".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
+
+fn tool_names(component: &Value) -> String {
+    let names: Vec<String> = component["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|tool| cell(tool, "name"))
+        .collect();
+    if names.is_empty() {
+        "-".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+fn describe_list(list: &Value) -> String {
+    let components = list["components"].as_array().into_iter().flatten();
+    let rows: Vec<[String; 4]> = components
+        .map(|component| {
+            [
+                cell(component, "name"),
+                tool_names(component),
+                cell(component, "installedAt"),
+                cell(component, "digest"),
+            ]
+        })
+        .collect();
+    let broken: Vec<String> = list["broken"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|broken| {
+            format!(
+                "{} cannot be loaded ({}): {}\n",
+                cell(broken, "name"),
+                cell(broken, "reason"),
+                cell(broken, "message")
+            )
+        })
+        .collect();
+    let mut text = if rows.is_empty() {
+        "no components: upload one with `longshore push FILE`\n".to_owned()
+    } else {
+        table(["NAME", "TOOLS", "INSTALLED", "DIGEST"], &rows)
+    };
+    text.extend(broken);
+    text
+}
+
+fn describe_component(component: &Value) -> String {
+    let mut text = facts(&[
+        ("name", member(component, "name")),
+        ("digest", member(component, "digest")),
+        (
+            "size",
+            component["size"]
+                .as_u64()
+                .map(|size| format!("{size} bytes")),
+        ),
+        ("installed", member(component, "installedAt")),
+        (
+            "from",
+            component["static"].as_bool().map(|is| {
+                if is {
+                    "the server's command line"
+                } else {
+                    "an upload"
+                }
+                .to_owned()
+            }),
+        ),
+    ]);
+    for tool in component["tools"].as_array().into_iter().flatten() {
+        text.push_str(&format!(
+            "\ntool {}  (task mode: {})\n  {}\n",
+            cell(tool, "name"),
+            cell(tool, "taskMode"),
+            cell(tool, "description")
+        ));
+    }
+    for (heading, member) in [
+        ("imports", "imports"),
+        ("a run cannot be resumed, because", "volatile"),
+    ] {
+        let mut lines = component[member]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .peekable();
+        if lines.peek().is_some() {
+            text.push_str(&format!("\n{heading}\n"));
+        }
+        for line in lines {
+            text.push_str(&format!("  {}\n", output::line(line)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_from_files() {
+        for (file, name) in [
+            ("a/hello.wasm", "hello"),
+            ("hello", "hello"),
+            ("x.component.wasm", "x.component"),
+        ] {
+            assert_eq!(stem(Path::new(file)).unwrap(), name);
+        }
+        assert!(stem(Path::new("..")).is_err());
+    }
+
+    #[test]
+    fn a_refusal_says_its_reason() {
+        let failure = |exit| Failure {
+            exit,
+            reason: "import".to_owned(),
+            error: anyhow!("no"),
+        };
+        let file = Path::new("x.wasm");
+        assert_eq!(
+            refused(file, failure(Exit::Failed)).to_string(),
+            "x.wasm is refused (import): no"
+        );
+        assert_eq!(refused(file, failure(Exit::Unreachable)).to_string(), "no");
+    }
+
+    #[test]
+    fn receipts_for_people() {
+        let receipt = json!({ "name": "hello", "digest": "sha256:00", "tools": ["a", "b"], "volatile": [], "warnings": ["w\u{7}"], "changed": true });
+        assert_eq!(
+            describe_receipt(&receipt),
+            "hello is installed\ndigest  sha256:00\ntools   a, b\nwarning: w\\u0007\n"
+        );
+        let again = json!({ "name": "hello", "tools": [], "changed": false });
+        assert_eq!(
+            describe_receipt(&again),
+            "hello is there already as it is\ntools  -\n"
+        );
+    }
+
+    #[test]
+    fn lists_for_people() {
+        let list = json!({
+            "components": [{ "name": "hello", "digest": "sha256:00", "installedAt": "t", "tools": [{ "name": "hello" }] }],
+            "broken": [{ "name": "old", "reason": "host", "message": "gone" }],
+        });
+        let text = describe_list(&list);
+        assert!(
+            text.ends_with(
+                "hello  hello  t          sha256:00\nold cannot be loaded (host): gone\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            describe_list(&json!({ "components": [], "broken": [] })).contains("longshore push")
+        );
+    }
+}

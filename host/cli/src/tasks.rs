@@ -1,0 +1,436 @@
+//! `tasks`: looking at what a server runs, answering what it asks, stopping it.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use crate::admin::{Client, Reach, encode};
+use crate::answer::{self, Reply};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, cell, facts, lines, member, table};
+use crate::{Done, answered};
+
+/// Tasks of a server.
+#[derive(Subcommand)]
+pub(crate) enum Tasks {
+    /// Lists them, newest first
+    List {
+        /// Only those of this status: working, input_required, completed, failed, cancelled
+        #[arg(long)]
+        status: Option<String>,
+        /// Only those of this component
+        #[arg(long)]
+        component: Option<String>,
+        /// At most so many
+        #[arg(long)]
+        limit: Option<u32>,
+        /// Where the list before this one ended
+        #[arg(long)]
+        cursor: Option<u64>,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Shows one: status, questions, result, and what its guest printed
+    Show {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Answers what one asks
+    Answer(Answer),
+    /// Asks one to stop
+    Cancel {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct Answer {
+    /// The task's id
+    id: String,
+    /// The question's key; not needed if only one is open
+    key: Option<String>,
+    /// Say yes; a form and a request to a model or for folders want JSON
+    #[arg(long, value_name = "JSON", num_args = 0..=1, conflicts_with_all = ["fields", "decline", "dismiss"])]
+    accept: Option<Option<String>>,
+    /// Say yes, filling in a form field by field; a list takes one for each choice
+    #[arg(long = "field", id = "fields", value_name = "NAME=VALUE", conflicts_with_all = ["decline", "dismiss"])]
+    fields: Vec<String>,
+    /// Say no
+    #[arg(long, conflicts_with = "dismiss")]
+    decline: bool,
+    /// Close the question without saying yes or no
+    #[arg(long)]
+    dismiss: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Tasks {
+    pub(crate) async fn run(self) -> Result<Done, Failure> {
+        match self {
+            Self::List {
+                status,
+                component,
+                limit,
+                cursor,
+                reach,
+            } => {
+                let limit = limit.map(|limit| limit.to_string());
+                let cursor = cursor.map(|cursor| cursor.to_string());
+                let query = query(&[
+                    ("status", status),
+                    ("component", component),
+                    ("limit", limit),
+                    ("cursor", cursor),
+                ]);
+                let list = Client::new(reach)?
+                    .get(&format!("/v1/tasks{query}"))
+                    .await?;
+                Ok(answered(list, describe_list))
+            }
+            Self::Show { id, reach } => {
+                let task = Client::new(reach)?.get(&task_path(&id)).await?;
+                Ok(answered(task, describe_task))
+            }
+            Self::Answer(answer) => answer.run().await,
+            Self::Cancel { id, reach } => {
+                let document = Client::new(reach)?
+                    .post(&format!("{}/cancel", task_path(&id)), &json!({}))
+                    .await?;
+                cancelled(document)
+            }
+        }
+    }
+}
+
+impl Answer {
+    async fn run(self) -> Result<Done, Failure> {
+        let Self {
+            id,
+            key,
+            accept,
+            fields,
+            decline,
+            dismiss,
+            reach,
+        } = self;
+        let reply = match (accept, decline, dismiss) {
+            (Some(content), _, _) => Some(Reply::Accept(content)),
+            (None, true, _) => Some(Reply::Decline),
+            (None, false, true) => Some(Reply::Dismiss),
+            (None, false, false) if fields.is_empty() => None,
+            (None, false, false) => Some(Reply::Fields(fields)),
+        };
+        let client = Client::new(reach)?;
+        let path = task_path(&id);
+        let task = client.get(&path).await?;
+        let none = Map::new();
+        let questions = task["questions"].as_object().unwrap_or(&none);
+        let refuse = |fault: String| {
+            let asked = describe_questions(questions);
+            Failure::new(Exit::Usage, format!("{fault}\n{asked}").trim_end())
+        };
+        if questions.is_empty() {
+            return Err(Failure::new(
+                Exit::Failed,
+                format!("the task asks nothing now: it is {}", cell(&task, "status")),
+            ));
+        }
+        let (key, request) = answer::choose(questions, key.as_deref()).map_err(refuse)?;
+        let reply = reply.ok_or_else(|| refuse("the answer is missing".to_owned()))?;
+        let content = answer::build(request, &reply).map_err(refuse)?;
+        let answers = json!({ "answers": { key: content } });
+        let document = client.post(&format!("{path}/answer"), &answers).await?;
+        Ok(answered(document, |document| {
+            format!("answered; the task is {}", cell(document, "status"))
+        }))
+    }
+}
+
+fn task_path(id: &str) -> String {
+    format!("/v1/tasks/{}", encode(id))
+}
+
+fn query(pairs: &[(&str, Option<String>)]) -> String {
+    let pairs: Vec<String> = pairs
+        .iter()
+        .filter_map(|(name, value)| Some(format!("{name}={}", encode(value.as_ref()?))))
+        .collect();
+    if pairs.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", pairs.join("&"))
+    }
+}
+
+/// A cancel that comes after the end has not done what was asked for.
+fn cancelled(document: Value) -> Result<Done, Failure> {
+    let status = cell(&document, "status");
+    let is_ended = matches!(status.as_str(), "completed" | "failed" | "cancelled");
+    if is_ended && document["changed"] == false {
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("the task had ended before: it is {status}"),
+        ));
+    }
+    Ok(answered(document, |document| {
+        if document["changed"] == false {
+            "the task was asked to stop before"
+        } else {
+            "the task is asked to stop"
+        }
+        .to_owned()
+    }))
+}
+
+fn describe_list(list: &Value) -> String {
+    let rows: Vec<[String; 6]> = list["tasks"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|task| {
+            [
+                "id",
+                "status",
+                "component",
+                "tool",
+                "createdAt",
+                "statusMessage",
+            ]
+            .map(|name| cell(task, name))
+        })
+        .collect();
+    if rows.is_empty() {
+        return "no tasks".to_owned();
+    }
+    let mut text = table(
+        ["ID", "STATUS", "COMPONENT", "TOOL", "CREATED", "MESSAGE"],
+        &rows,
+    );
+    if let Some(cursor) = member(list, "cursor") {
+        text.push_str(&format!("there are more: --cursor {cursor}\n"));
+    }
+    text
+}
+
+fn describe_task(task: &Value) -> String {
+    let progress = &task["progress"];
+    let progress = progress["done"]
+        .as_f64()
+        .map(|done| match progress["total"].as_f64() {
+            Some(total) => format!("{done} of {total}"),
+            None => done.to_string(),
+        });
+    let mut text = facts(&[
+        ("id", member(task, "id")),
+        ("component", member(task, "component")),
+        ("digest", member(task, "digest")),
+        ("tool", member(task, "tool")),
+        ("arguments", member(task, "arguments")),
+        ("status", member(task, "status")),
+        ("message", member(task, "statusMessage")),
+        ("progress", progress),
+        ("created", member(task, "createdAt")),
+        ("updated", member(task, "updatedAt")),
+        ("asked to stop", member(task, "cancelRequestedAt")),
+        ("deadline", member(task, "deadlineAt")),
+        ("CPU", task["cpuMs"].as_u64().map(|ms| format!("{ms} ms"))),
+    ]);
+    let questions = task["questions"]
+        .as_object()
+        .map(describe_questions)
+        .unwrap_or_default();
+    for part in [
+        questions,
+        describe_result(&task["result"]),
+        describe_error(&task["error"]),
+        describe_output(&task["output"]),
+    ] {
+        if !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
+fn describe_questions(questions: &Map<String, Value>) -> String {
+    questions
+        .iter()
+        .map(|(key, request)| answer::describe(key, request))
+        .collect()
+}
+
+fn describe_result(result: &Value) -> String {
+    if result.is_null() {
+        return String::new();
+    }
+    let mut text = if result["isError"] == true {
+        "result: the tool failed\n"
+    } else {
+        "result\n"
+    }
+    .to_owned();
+    for block in result["content"].as_array().into_iter().flatten() {
+        match block["text"].as_str() {
+            Some(words) => text.push_str(&indented(words)),
+            None => text.push_str(&format!("  {}\n", brief(block))),
+        }
+    }
+    if let Some(structured) = result.get("structuredContent") {
+        text.push_str(&format!("  {}\n", output::json(structured)));
+    }
+    text
+}
+
+/// A block that is no text: what it is, not what it holds.
+fn brief(block: &Value) -> String {
+    let of = block.get("resource").unwrap_or(block);
+    let words = ["mimeType", "name", "uri"]
+        .into_iter()
+        .filter_map(|name| member(of, name));
+    let words: Vec<String> = std::iter::once(cell(block, "type")).chain(words).collect();
+    format!("[{}]", words.join(" "))
+}
+
+fn describe_error(error: &Value) -> String {
+    if error.is_null() {
+        return String::new();
+    }
+    let reason = member(&error["data"], "reason")
+        .map(|reason| format!(" ({reason})"))
+        .unwrap_or_default();
+    format!(
+        "error {}{reason}\n  {}\n",
+        cell(error, "code"),
+        cell(error, "message")
+    )
+}
+
+fn describe_output(printed: &Value) -> String {
+    let mut text = String::new();
+    for (name, dropped) in [("stdout", "stdoutDropped"), ("stderr", "stderrDropped")] {
+        let words = printed[name].as_str().unwrap_or_default();
+        if words.is_empty() {
+            continue;
+        }
+        text.push_str(&format!(
+            "{name}{}\n{}",
+            lost(&printed[dropped], "bytes"),
+            indented(words)
+        ));
+    }
+    let mut log = printed["log"].as_array().into_iter().flatten().peekable();
+    if log.peek().is_some() {
+        text.push_str(&format!("log{}\n", lost(&printed["logDropped"], "lines")));
+    }
+    for entry in log {
+        let logger = member(entry, "logger")
+            .map(|logger| format!(" {logger}:"))
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "  {}{logger} {}\n",
+            cell(entry, "level"),
+            cell(entry, "message")
+        ));
+    }
+    text
+}
+
+fn lost(count: &Value, what: &str) -> String {
+    match count.as_u64() {
+        None | Some(0) => String::new(),
+        Some(count) => format!(" (without the first {count} {what})"),
+    }
+}
+
+fn indented(text: &str) -> String {
+    lines(text)
+        .lines()
+        .map(|line| format!("  {line}\n"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_hold_what_was_given() {
+        let rows = [
+            ([("status", None), ("limit", None)], ""),
+            (
+                [("status", Some("failed")), ("limit", None)],
+                "?status=failed",
+            ),
+            (
+                [("status", Some("a&b")), ("limit", Some("3"))],
+                "?status=a%26b&limit=3",
+            ),
+        ];
+        for (pairs, expected) in rows {
+            assert_eq!(
+                query(&pairs.map(|(name, value)| (name, value.map(str::to_owned)))),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn a_cancel_after_the_end_fails() {
+        let rows = [
+            ("working", true, true),
+            ("working", false, true),
+            ("cancelled", true, true),
+            ("completed", false, false),
+        ];
+        for (status, changed, is_done) in rows {
+            let outcome = cancelled(json!({ "status": status, "changed": changed }));
+            assert_eq!(outcome.is_ok(), is_done, "{status} {changed}");
+        }
+    }
+
+    #[test]
+    fn lists_show_whole_ids() {
+        let id = "0f9e8d7c-1111-4222-8333-444455556666";
+        let list = json!({ "tasks": [{ "id": id, "status": "working", "component": "c", "tool": "t", "statusMessage": "a\u{1b}[0m", "createdAt": "now" }], "cursor": 7 });
+        let text = describe_list(&list);
+        assert!(
+            text.contains(id) && text.contains("a\\u001b[0m") && text.ends_with("--cursor 7\n"),
+            "{text}"
+        );
+        assert_eq!(
+            describe_list(&json!({ "tasks": [], "cursor": null })),
+            "no tasks"
+        );
+    }
+
+    #[test]
+    fn a_task_is_shown_with_all_that_is_there() {
+        let task = json!({
+            "id": "i", "status": "failed", "progress": { "done": 2.0, "total": 4.0 }, "questions": {}, "result": null,
+            "error": { "code": 1000, "message": "it\ntrapped", "data": { "reason": "trap" } },
+            "output": { "stdout": "one\ntwo\n", "stdoutDropped": 3, "stderr": "", "stderrDropped": 0,
+                "log": [{ "level": "info", "logger": null, "message": "m" }], "logDropped": 0 },
+        });
+        let expected = "id        i\nstatus    failed\nprogress  2 of 4\n\nerror 1000 (trap)\n  it\\ntrapped\n\n\
+                        stdout (without the first 3 bytes)\n  one\n  two\nlog\n  info m\n";
+        assert_eq!(describe_task(&task), expected);
+    }
+
+    #[test]
+    fn results_show_text_and_name_the_rest() {
+        let result = json!({
+            "isError": true,
+            "content": [{ "type": "text", "text": "a\nb" }, { "type": "image", "mimeType": "image/png", "data": "AAAA" },
+                { "type": "resource", "resource": { "uri": "x:y", "text": "t" } }],
+            "structuredContent": { "n": 1 },
+        });
+        let expected = "result: the tool failed\n  a\n  b\n  [image image/png]\n  [resource x:y]\n  {\"n\":1}\n";
+        assert_eq!(describe_result(&result), expected);
+    }
+}
