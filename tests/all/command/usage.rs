@@ -1,0 +1,93 @@
+//! Options, variables and settings, before anything is tried.
+
+use longshore_tests::process::command;
+use serde_json::json;
+
+use super::{Ended, USAGE, alone};
+
+#[tokio::test]
+async fn what_is_not_understood_is_refused_before_anything_is_done() {
+    let rows: [(&[&str], &[&str]); 14] = [
+        (&[], &["Usage"]),
+        (&["serv"], &["serve"]),
+        (&["--colour"], &["--colour"]),
+        (&["serve", "--lisen", "127.0.0.1:0"], &["--listen"]),
+        (&["serve", "--listen", "nowhere"], &["nowhere"]),
+        (&["serve", "--listen", "127.0.0.1:70000"], &["70000"]),
+        (&["serve", "--set", "grace_ms"], &["KEY=VALUE"]),
+        (&["serve", "--set", "grace=1"], &["grace_ms"]),
+        (&["serve", "--set", "grace_ms=soon"], &["grace_ms", "soon"]),
+        (&["serve", "--set", "connections=0"], &["connections"]),
+        (&["push"], &["FILE"]),
+        (&["tasks"], &["Usage"]),
+        (
+            &["tasks", "answer", "x", "--decline", "--dismiss"],
+            &["--decline"],
+        ),
+        (
+            &["tasks", "list", "--server", "ftp://127.0.0.1:1"],
+            &["http://"],
+        ),
+    ];
+    for (arguments, words) in rows {
+        alone(arguments).await.assert_failed(USAGE, words);
+    }
+    for (name, nearest) in [
+        ("LONGSHORE_LISTN", "LONGSHORE_LISTEN"),
+        ("LONGSHORE_ADMINTOKEN", "LONGSHORE_ADMIN_TOKEN"),
+        ("LONGSHORE_GRACE_S", "LONGSHORE_GRACE_MS"),
+        ("LONGSHORE_WHATEVER_ELSE", "--help"),
+    ] {
+        for arguments in [["serve", "--print-config"].as_slice(), &["tasks", "list"]] {
+            let data = tempfile::tempdir().expect("a temporary folder can be made");
+            let mut command = command(data.path());
+            command.env(name, "1").args(arguments);
+            Ended::of(command)
+                .await
+                .assert_failed(USAGE, &[name, nearest]);
+        }
+    }
+    let data = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut bad = command(data.path());
+    bad.env("LONGSHORE_GRACE_MS", "soon")
+        .args(["serve", "--print-config"]);
+    Ended::of(bad)
+        .await
+        .assert_failed(USAGE, &["LONGSHORE_GRACE_MS", "soon"]);
+    assert_eq!(
+        std::fs::read_dir(data.path()).expect("it is there").count(),
+        0,
+        "nothing was tried"
+    );
+}
+
+#[tokio::test]
+async fn settings_in_force_are_printed_with_their_source() {
+    let data = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut printing = command(data.path());
+    printing
+        .env("LONGSHORE_QUEUED", "7")
+        .env("LONGSHORE_GRACE_MS", "5");
+    printing.args(["serve", "--print-config", "--json", "--set", "grace_ms=9"]);
+    let shown = Ended::of(printing).await;
+    assert_eq!(shown.code, 0, "{shown:?}");
+    assert_eq!(
+        shown.json()["grace_ms"],
+        json!({ "value": 9, "source": "--set" })
+    );
+    assert_eq!(
+        shown.json()["queued"],
+        json!({ "value": 7, "source": "LONGSHORE_QUEUED" })
+    );
+    assert_eq!(shown.json()["header_s"]["source"], "default");
+    let help = alone(&["serve", "--help"]).await;
+    assert_eq!(help.code, 0);
+    for key in shown
+        .json()
+        .as_object()
+        .expect("settings are an object")
+        .keys()
+    {
+        assert!(help.out.contains(key.as_str()), "{key} is not in the help");
+    }
+}

@@ -1,0 +1,374 @@
+//! The table: what each example is called with, and what a client must see.
+
+use serde_json::{Value, json};
+
+/// One call.
+pub(super) struct Row {
+    pub(super) component: &'static str,
+    pub(super) tool: &'static str,
+    pub(super) arguments: Value,
+    /// What is answered to each key that it asks.
+    pub(super) answers: Value,
+    pub(super) expected: Expected,
+}
+
+/// What comes of it. Results are compared whole, less what every result has.
+pub(super) enum Expected {
+    /// The answer to the call is this result.
+    Result(Value),
+    /// The answer to the call is a result of which this is true: for what a compiler may shift a little.
+    ResultThat(fn(&Value) -> bool),
+    /// The answer to the call is this error.
+    Error(Problem),
+    /// The call becomes a task, which completes with this result.
+    Completed(Value),
+}
+
+/// An error: its number, all of its data, and a part of its message.
+pub(super) struct Problem {
+    pub(super) code: i32,
+    pub(super) data: Value,
+    pub(super) says: &'static str,
+}
+
+fn row(component: &'static str, arguments: Value, expected: Expected) -> Row {
+    tool(component, component, arguments, expected)
+}
+
+fn tool(component: &'static str, tool: &'static str, arguments: Value, expected: Expected) -> Row {
+    Row {
+        component,
+        tool,
+        arguments,
+        answers: json!({}),
+        expected,
+    }
+}
+
+fn asking(component: &'static str, arguments: Value, answers: Value, text: &str) -> Row {
+    Row {
+        answers,
+        ..row(component, arguments, Expected::Completed(says(text)))
+    }
+}
+
+fn breaking(what: &'static str, expected: Expected) -> Row {
+    row("limits", json!({ "what": what }), expected)
+}
+
+fn says(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+fn tool_error(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }], "isError": true })
+}
+
+/// The run was ended for that reason.
+fn ended(code: i32, reason: &str, says: &'static str) -> Expected {
+    Expected::Error(Problem {
+        code,
+        data: json!({ "reason": reason }),
+        says,
+    })
+}
+
+pub(super) fn accept(content: &Value) -> Value {
+    json!({ "action": "accept", "content": content })
+}
+
+fn declined() -> Value {
+    json!({ "action": "decline" })
+}
+
+fn closed() -> Value {
+    json!({ "action": "cancel" })
+}
+
+pub(super) fn rows() -> Vec<Row> {
+    use Expected::{Completed, Error, Result, ResultThat};
+    let ada = || accept(&json!({ "name": "Ada", "age": 36, "choice": "green" }));
+    vec![
+        row(
+            "hello",
+            json!({ "name": "Ada" }),
+            Result(says("Hello, Ada!")),
+        ),
+        row("hello", json!({ "name": "" }), Result(says("Hello, !"))),
+        row(
+            "tool-error",
+            json!({ "message": "no" }),
+            Result(tool_error("no")),
+        ),
+        row(
+            "panic",
+            json!({}),
+            ended(1000, "trap", "this tool panics on purpose"),
+        ),
+        row(
+            "long-job",
+            json!({ "steps": 3, "step-ms": 1 }),
+            Completed(says("done: 3 steps")),
+        ),
+        row(
+            "spin",
+            json!({ "seconds": 0.2 }),
+            Completed(says("spun for 0.2 s")),
+        ),
+        row(
+            "sleep",
+            json!({ "seconds": 0.05 }),
+            Completed(says("slept")),
+        ),
+        row(
+            "hurry",
+            json!({ "ms": 1 }),
+            Completed(says("made it in 1 ms")),
+        ),
+        // Questions
+        asking(
+            "ask-form",
+            json!({}),
+            json!({ "person": ada() }),
+            "Ada is 36 and chose green",
+        ),
+        asking(
+            "ask-form",
+            json!({}),
+            json!({ "person": declined() }),
+            "the person declined to answer",
+        ),
+        asking(
+            "ask-form",
+            json!({}),
+            json!({ "person": closed() }),
+            "the person closed the question",
+        ),
+        asking(
+            "ask-two",
+            json!({}),
+            json!({ "name": accept(&json!({ "name": "Ada" })), "confirm": accept(&json!({ "confirm": true })) }),
+            r#"name: "Ada", confirm: true"#,
+        ),
+        asking(
+            "ask-two",
+            json!({}),
+            json!({ "name": declined(), "confirm": closed() }),
+            "name was declined, confirm was closed",
+        ),
+        asking(
+            "approve",
+            json!({ "what": "the launch" }),
+            json!({ "approve": accept(&json!({ "approve": true })) }),
+            "done: the launch",
+        ),
+        asking(
+            "approve",
+            json!({ "what": "the launch" }),
+            json!({ "approve": accept(&json!({ "approve": false })) }),
+            "not approved: the launch",
+        ),
+        asking(
+            "approve",
+            json!({ "what": "the launch" }),
+            json!({ "approve": declined() }),
+            "not approved: the launch",
+        ),
+        // Results
+        row(
+            "count-words",
+            json!({ "text": "one two\nthree ä\n" }),
+            Result(counted(4, 2, 16)),
+        ),
+        row(
+            "count-words",
+            json!({ "text": "x y\n".repeat(5_000) }),
+            Result(counted(10_000, 5_000, 20_000)),
+        ),
+        row(
+            "count-words",
+            json!({ "text": "" }),
+            Result(counted(0, 0, 0)),
+        ),
+        row("content", json!({}), Result(every_kind())),
+        row("large", json!({ "bytes": 0 }), Result(says(""))),
+        row(
+            "large",
+            json!({ "bytes": 1_000_000 }),
+            Result(says(&"x".repeat(1_000_000))),
+        ),
+        row(
+            "large",
+            json!({ "bytes": 2_000_000 }),
+            ended(1007, "output-limit", "more than 1048576 bytes"),
+        ),
+        // Above what one host call may carry, where the engine refuses before the bytes are looked at.
+        row(
+            "large",
+            json!({ "bytes": 5_000_000 }),
+            ended(1007, "output-limit", ""),
+        ),
+        row(
+            "flood",
+            json!({ "bytes": 100 }),
+            Result(says("printed 100 bytes")),
+        ),
+        row(
+            "flood",
+            json!({ "bytes": 512_000 }),
+            Result(says("printed 512000 bytes")),
+        ),
+        row("hog", json!({ "mib": 8 }), Result(says("held 8 MiB"))),
+        row("hog", json!({ "mib": 4_000 }), ResultThat(was_told_no)),
+        // Errors of the protocol
+        row(
+            "protocol-error",
+            json!({ "code": 4711, "message": "no such account" }),
+            Error(Problem {
+                code: 4711,
+                data: Value::Null,
+                says: "no such account",
+            }),
+        ),
+        row(
+            "protocol-error",
+            json!({ "code": -32602, "message": "no such account" }),
+            Error(Problem {
+                code: -32602,
+                data: Value::Null,
+                says: "no such account",
+            }),
+        ),
+        row(
+            "protocol-error",
+            json!({ "code": -32021, "message": "not mine to say" }),
+            Error(Problem {
+                code: -32603,
+                data: json!({ "code": -32021 }),
+                says: "not mine to say",
+            }),
+        ),
+        // Modes
+        tool(
+            "modes",
+            "modes-never",
+            json!({ "ms": 1 }),
+            Result(says("never after 1 ms")),
+        ),
+        tool(
+            "modes",
+            "modes-on-detach",
+            json!({ "ms": 1 }),
+            Result(says("on-detach after 1 ms")),
+        ),
+        tool(
+            "modes",
+            "modes-on-detach",
+            json!({ "ms": 500, "detach": true }),
+            Completed(says("on-detach after 500 ms")),
+        ),
+        tool(
+            "modes",
+            "modes-auto",
+            json!({ "ms": 1 }),
+            Result(says("auto after 1 ms")),
+        ),
+        tool(
+            "modes",
+            "modes-auto",
+            json!({ "ms": 500, "detach": true }),
+            Completed(says("auto after 500 ms")),
+        ),
+        tool(
+            "modes",
+            "modes-always",
+            json!({ "ms": 1 }),
+            Completed(says("always after 1 ms")),
+        ),
+        // Rules that are broken
+        breaking(
+            "recursion",
+            ended(1001, "stack-overflow", "call stack exhausted"),
+        ),
+        breaking("exit", ended(1010, "exit", "exited with status 1")),
+        breaking("random", ended(1006, "hostcall-limit", "exceeds limit")),
+        breaking(
+            "loop",
+            ended(1002, "cpu-limit", "more than 1500 ms of CPU time"),
+        ),
+        breaking(
+            "stubborn",
+            ended(1002, "cpu-limit", "more than 1500 ms of CPU time"),
+        ),
+        breaking("trap", ended(1000, "trap", "unreachable")),
+        breaking("status", Result(says("set 10000 statuses"))),
+        breaking(
+            "questions",
+            Result(tool_error(
+                "the question is over a limit: 17 questions at once; at most 16 may be open",
+            )),
+        ),
+        breaking(
+            "output",
+            ended(1007, "output-limit", "more than 1048576 bytes"),
+        ),
+        breaking(
+            "cancelled",
+            ended(1009, "bad-output", "nobody cancelled it"),
+        ),
+        breaking(
+            "nested-step",
+            ended(1000, "trap", r#"step-begin within the step "outer""#),
+        ),
+    ]
+}
+
+fn counted(words: u64, lines: u64, characters: u64) -> Value {
+    let structured = json!({ "words": words, "lines": lines, "characters": characters });
+    let text = format!(r#"{{"words":{words},"lines":{lines},"characters":{characters}}}"#);
+    json!({ "content": [{ "type": "text", "text": text }], "structuredContent": structured })
+}
+
+fn every_kind() -> Value {
+    json!({
+        "content": [
+            { "type": "text", "text": "plain text" },
+            {
+                "type": "image",
+                "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==",
+                "mimeType": "image/png",
+            },
+            {
+                "type": "audio",
+                "data": "UklGRigAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQQAAACAgICA",
+                "mimeType": "audio/wav",
+            },
+            {
+                "type": "resource_link",
+                "uri": "https://example.org/report",
+                "name": "report",
+                "mimeType": "text/html",
+                "description": "A report to read.",
+            },
+            { "type": "resource_link", "uri": "https://example.org/bare", "name": "bare" },
+            { "type": "resource", "resource": { "uri": "example:note", "mimeType": "text/plain", "text": "a note" } },
+            { "type": "resource", "resource": { "uri": "example:bytes", "blob": "AAEC/w==" } },
+            {
+                "type": "text",
+                "text": "for the person only",
+                "annotations": { "audience": ["user"], "priority": 0.5 },
+            },
+        ],
+        "_meta": { "example.org/kinds": 6 },
+    })
+}
+
+/// It got nearly the 64 MiB of a run: less what a program needs for itself, and never more.
+fn was_told_no(result: &Value) -> bool {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    let mib = text
+        .strip_prefix("the sandbox gave only ")
+        .and_then(|rest| rest.strip_suffix(" MiB"));
+    let mib: u32 = mib.and_then(|mib| mib.parse().ok()).unwrap_or(0);
+    result["isError"] == true && (56..64).contains(&mib)
+}

@@ -1,0 +1,287 @@
+//! The client of the Rust SDK.
+
+use std::time::Duration;
+
+use longshore_tests::process::{Options, Server};
+use longshore_tests::wait;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
+    ClientConfig, ElicitationCapability, ErrorCode, FormElicitationCapability, GetTaskParams,
+    GetTaskResult, Implementation, InputRequest, JsonObject, ProtocolVersion, TASKS_EXTENSION_ID,
+    TaskPayload, TaskStatus, UpdateTaskParams,
+};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::{RoleClient, ServiceError};
+use serde_json::{Value, json};
+
+type Client = RunningService<RoleClient, ClientConfig>;
+
+async fn connect(server: &Server, capabilities: ClientCapabilities) -> Client {
+    let config = ClientConfig::new(capabilities, Implementation::new("longshore-tests", "0"));
+    let transport =
+        StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", server.address));
+    let mode = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: None,
+    };
+    config
+        .serve_with_lifecycle(transport, mode)
+        .await
+        .expect("the client finds a server that it understands")
+}
+
+/// A client that can be asked and knows tasks.
+async fn able(server: &Server) -> Client {
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), JsonObject::new())].into());
+    capabilities.elicitation =
+        Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
+    connect(server, capabilities).await
+}
+
+fn params(tool: &'static str, arguments: Value) -> CallToolRequestParams {
+    let Value::Object(arguments) = arguments else {
+        panic!("arguments are an object");
+    };
+    CallToolRequestParams::new(tool).with_arguments(arguments)
+}
+
+/// Calls a tool that answers at once.
+async fn call(client: &Client, tool: &'static str, arguments: Value) -> CallToolResult {
+    match client
+        .peer()
+        .call_tool_once(params(tool, arguments))
+        .await
+        .expect("it is answered")
+    {
+        CallToolResponse::Complete(result) => result,
+        other => panic!("{tool} gave {other:?}"),
+    }
+}
+
+/// Calls a tool that becomes a task.
+async fn start(client: &Client, params: CallToolRequestParams) -> String {
+    match client
+        .peer()
+        .call_tool_once(params)
+        .await
+        .expect("it is answered")
+    {
+        CallToolResponse::Task(created) => created.task.task_id,
+        other => panic!("no task but {other:?}"),
+    }
+}
+
+async fn until(client: &Client, id: &str, is_it: impl Fn(TaskStatus) -> bool) -> GetTaskResult {
+    wait::until("the task's status", Duration::from_secs(60), || async {
+        let task = client
+            .peer()
+            .get_task(GetTaskParams::new(id))
+            .await
+            .expect("the task is there");
+        is_it(task.task.status()).then_some(task)
+    })
+    .await
+}
+
+fn text(result: &CallToolResult) -> &str {
+    let [block] = result.content.as_slice() else {
+        panic!("one block, not {:?}", result.content)
+    };
+    &block.as_text().expect("it is a text").text
+}
+
+/// The result of a task that completed.
+fn completed(task: GetTaskResult) -> CallToolResult {
+    let TaskPayload::Completed { result } = task.task.payload else {
+        panic!("not completed: {task:?}")
+    };
+    serde_json::from_value(Value::Object(result)).expect("it is the result of a call")
+}
+
+#[tokio::test]
+async fn lists_calls_and_follows() {
+    let server = Server::start(Options::with_guests(&[
+        "hello",
+        "long-job",
+        "tool-error",
+        "panic",
+    ]))
+    .await;
+    let client = able(&server).await;
+    let info = client
+        .peer()
+        .peer_info()
+        .expect("the server said who it is");
+    assert_eq!(info.protocol_version, ProtocolVersion::V_2026_07_28);
+    assert!(
+        info.capabilities.supports_tasks() && info.capabilities.tools.is_some(),
+        "{info:?}"
+    );
+    assert_eq!(
+        info.server_info.as_ref().map(|server| server.name.as_str()),
+        Some("longshore")
+    );
+
+    let tools = client
+        .peer()
+        .list_all_tools()
+        .await
+        .expect("it lists tools");
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+    assert_eq!(names, ["hello", "long-job", "panic", "tool-error"]);
+
+    let result = call(&client, "hello", json!({ "name": "Ada" })).await;
+    assert_eq!((text(&result), result.is_error), ("Hello, Ada!", None));
+    let result = call(&client, "tool-error", json!({ "message": "no luck" })).await;
+    assert_eq!((text(&result), result.is_error), ("no luck", Some(true)));
+    let result = call(&client, "hello", json!({ "name": 7 })).await;
+    assert_eq!(result.is_error, Some(true));
+    assert!(text(&result).contains("/name"), "{}", text(&result));
+
+    // Errors arrive as errors of the protocol, and not of a transport.
+    let Err(ServiceError::McpError(error)) = client
+        .peer()
+        .call_tool_once(params("panic", json!({})))
+        .await
+    else {
+        panic!("a tool that broke is no error");
+    };
+    assert_eq!(error.data, Some(json!({ "reason": "trap" })), "{error:?}");
+    let Err(ServiceError::McpError(error)) = client
+        .peer()
+        .call_tool_once(params("none", json!({})))
+        .await
+    else {
+        panic!("an unknown tool is no error");
+    };
+    assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+    let unknown = client
+        .peer()
+        .get_task(GetTaskParams::new("3f2c1a44-0000-4000-8000-000000000000"))
+        .await;
+    let Err(ServiceError::McpError(error)) = unknown else {
+        panic!("an unknown task is no error")
+    };
+    assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+
+    let id = start(
+        &client,
+        params("long-job", json!({ "steps": 3, "step-ms": 200 })),
+    )
+    .await;
+    let working = client
+        .peer()
+        .get_task(GetTaskParams::new(&*id))
+        .await
+        .expect("the task is there");
+    assert_eq!(
+        (working.task.status(), &working.task.task.task_id),
+        (TaskStatus::Working, &id)
+    );
+    assert!(
+        working.task.task.poll_interval_ms.is_some() && working.task.task.ttl_ms.is_some(),
+        "{working:?}"
+    );
+    let result = completed(until(&client, &id, |status| status.is_terminal()).await);
+    assert_eq!(text(&result), "done: 3 steps");
+
+    let id = start(
+        &client,
+        params("long-job", json!({ "steps": 1_000, "step-ms": 100 })),
+    )
+    .await;
+    client
+        .peer()
+        .cancel_task(CancelTaskParams::new(&*id))
+        .await
+        .expect("a cancel is acknowledged");
+    let task = until(&client, &id, |status| status.is_terminal()).await;
+    assert_eq!(task.task.payload, TaskPayload::Cancelled);
+    client
+        .peer()
+        .cancel_task(CancelTaskParams::new(&*id))
+        .await
+        .expect("so is a cancel that comes too late");
+    client.cancel().await.expect("the client ends");
+}
+
+#[tokio::test]
+async fn answers_what_a_task_asks() {
+    let server = Server::start(Options::with_guests(&["ask-form"])).await;
+    let client = able(&server).await;
+    let content = json!({ "name": "Ada", "age": 36, "choice": "green" });
+    let rows = [
+        (
+            json!({ "action": "accept", "content": content }),
+            "Ada is 36 and chose green",
+        ),
+        (
+            json!({ "action": "decline" }),
+            "the person declined to answer",
+        ),
+        (
+            json!({ "action": "cancel" }),
+            "the person closed the question",
+        ),
+    ];
+    for (answer, expected) in rows {
+        let id = start(&client, params("ask-form", json!({}))).await;
+        let asking = until(&client, &id, |status| status != TaskStatus::Working).await;
+        let TaskPayload::InputRequired { input_requests } = asking.task.payload else {
+            panic!("it asks nothing: {asking:?}")
+        };
+        let keys: Vec<&String> = input_requests.keys().collect();
+        let [key] = keys.as_slice() else {
+            panic!("one question, not {keys:?}")
+        };
+        assert!(
+            matches!(input_requests[*key], InputRequest::Elicitation(_)),
+            "{input_requests:?}"
+        );
+        let answers = [((*key).clone(), answer)].into();
+        client
+            .peer()
+            .update_task(UpdateTaskParams::new(&*id, answers))
+            .await
+            .expect("the answer is acknowledged");
+        let result = completed(until(&client, &id, |status| status.is_terminal()).await);
+        assert_eq!((text(&result), result.is_error), (expected, None));
+    }
+}
+
+#[tokio::test]
+async fn sees_a_task_fail() {
+    // Every task lives for a moment only.
+    let server = Server::start(Options::with_guests(&["long-job"]).set("deadline_ms", 300)).await;
+    let client = able(&server).await;
+    let id = start(
+        &client,
+        params("long-job", json!({ "steps": 1_000, "step-ms": 100 })),
+    )
+    .await;
+    let task = until(&client, &id, |status| status.is_terminal()).await;
+    let TaskPayload::Failed { error } = task.task.payload else {
+        panic!("it did not fail: {task:?}")
+    };
+    assert_eq!(error["data"], json!({ "reason": "expired" }), "{error:?}");
+    assert!(
+        error["code"].is_i64() && error["message"].is_string(),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn without_tasks_gets_results_and_refusals() {
+    let server = Server::start(Options::with_guests(&["long-job"])).await;
+    let client = connect(&server, ClientCapabilities::default()).await;
+    let result = call(&client, "long-job", json!({ "steps": 2, "step-ms": 100 })).await;
+    assert_eq!(text(&result), "done: 2 steps");
+    let Err(ServiceError::McpError(error)) =
+        client.peer().get_task(GetTaskParams::new("any")).await
+    else {
+        panic!("a client without the extension is shown tasks");
+    };
+    assert_eq!(error.code.0, -32021, "{error:?}");
+}

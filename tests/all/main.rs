@@ -1,0 +1,11 @@
+//! The house as a whole: real processes, real components, clients that are not ours.
+
+mod carriers;
+mod command;
+mod guests;
+mod house;
+mod interop;
+mod restart;
+mod spin;
+mod uploads;
+mod wire;

@@ -1,0 +1,362 @@
+//! Components made to order: a test says what one lists and how it behaves, and gets its bytes.
+//!
+//! Each is a real component of the world `tool-component`, written by hand against the canonical ABI,
+//! so that it can say what no toolchain would let an author say.
+
+use std::fmt::Write as _;
+
+/// How a function of a component behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behaviour {
+    /// It returns.
+    Returns,
+    /// It computes for ever.
+    Loops,
+    /// It executes what cannot be executed.
+    Traps,
+    /// It asks the host to wake it after so many milliseconds, and then returns.
+    Sleeps(u64),
+    /// It waits so many milliseconds on a clock of WASI, and then returns.
+    Waits(u64),
+}
+
+/// When a call becomes a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `never`
+    Never,
+    /// `on-detach`
+    OnDetach,
+    /// `auto`
+    Auto,
+    /// `always`
+    Always,
+}
+
+/// One tool as it is listed: nothing in it has to be right.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does.
+    pub description: String,
+    /// The schema of its arguments.
+    pub input_schema: String,
+    /// The schema of its structured results.
+    pub output_schema: Option<String>,
+    /// When a call becomes a task.
+    pub mode: Mode,
+    /// What a caller must be capable of.
+    pub requires: Vec<String>,
+    /// Further members of its descriptor.
+    pub extra: Option<String>,
+}
+
+impl Tool {
+    /// A tool with nothing wrong about it but perhaps its name.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: None,
+            description: "Says something.".to_owned(),
+            input_schema: "{\"type\":\"object\"}".to_owned(),
+            output_schema: None,
+            mode: Mode::Auto,
+            requires: Vec::new(),
+            extra: None,
+        }
+    }
+
+    /// The same with that input schema.
+    #[must_use]
+    pub fn with_input(mut self, schema: impl Into<String>) -> Self {
+        self.input_schema = schema.into();
+        self
+    }
+}
+
+/// What a component lists, how it behaves, and what its tools answer.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// What `list-tools` returns, if it does.
+    pub tools: Vec<Tool>,
+    /// How its start function behaves.
+    pub start: Behaviour,
+    /// How `list-tools` behaves.
+    pub listing: Behaviour,
+    /// How `call-tool` behaves, whichever tool it is.
+    pub call: Behaviour,
+    /// The text that `call-tool` answers with.
+    pub answer: String,
+}
+
+impl Made {
+    /// A component with nothing wrong about it but perhaps its tools.
+    #[must_use]
+    pub fn of(tools: impl Into<Vec<Tool>>) -> Self {
+        Self {
+            tools: tools.into(),
+            start: Behaviour::Returns,
+            listing: Behaviour::Returns,
+            call: Behaviour::Returns,
+            answer: "something".to_owned(),
+        }
+    }
+
+    /// A component with one tool that has nothing wrong about it but perhaps its name.
+    #[must_use]
+    pub fn with_tool(name: &str) -> Self {
+        Self::of([Tool::named(name)])
+    }
+
+    /// Its bytes.
+    ///
+    /// # Panics
+    /// Never in practice.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        wat::parse_str(self.text()).expect("the text of a made component is right")
+    }
+
+    fn text(&self) -> String {
+        let mut memory = Memory::default();
+        let tools: Vec<Vec<u8>> = self.tools.iter().map(|tool| memory.tool(tool)).collect();
+        let tools = memory.list(&tools);
+        let list_result = memory.aligned(&tools);
+        let call_result = memory.result_with_text(&self.answer);
+        let end = memory.end();
+        // Arguments are at most a megabyte and are put behind the data.
+        let pages = end / PAGE + 1 + 2 * (MIB / PAGE);
+        let data = memory.escaped();
+        let [start, listing, call] = [self.start, self.listing, self.call].map(instructions);
+        // The types need names, which an instance of a component of its own can give them.
+        format!(
+            r#"(component
+    {IMPORTS}
+    (component $inside
+        {IMPORTS}
+        (core func $sleep (canon lower (func $task "sleep")))
+        (core func $subscribe (canon lower (func $clock "subscribe-duration")))
+        (core func $block (canon lower (func $poll "[method]pollable.block")))
+        (core module $code
+            (import "host" "sleep" (func $sleep (param i64) (result i32)))
+            (import "host" "subscribe" (func $subscribe (param i64) (result i32)))
+            (import "host" "block" (func $block (param i32)))
+            (memory (export "memory") {pages})
+            (global $next (mut i32) (i32.const {end}))
+            (func (export "realloc") (param $old i32) (param $was i32) (param $align i32) (param $size i32)
+                (result i32)
+                (local $at i32)
+                (local.set $at (i32.and
+                    (i32.add (global.get $next) (i32.sub (local.get $align) (i32.const 1)))
+                    (i32.sub (i32.const 0) (local.get $align))))
+                (global.set $next (i32.add (local.get $at) (local.get $size)))
+                (local.get $at))
+            (func (export "list-tools") (result i32) {listing} (i32.const {list_result}))
+            (func (export "call-tool") (param i32 i32 i32 i32) (result i32) {call} (i32.const {call_result}))
+            (func $start {start})
+            (start $start)
+            (data (i32.const {BASE}) "{data}"))
+        (core instance $code (instantiate $code (with "host" (instance
+            (export "sleep" (func $sleep))
+            (export "subscribe" (func $subscribe))
+            (export "block" (func $block))))))
+        {TYPES}
+        (func $list-tools (result (list $tool))
+            (canon lift (core func $code "list-tools") (memory (core memory $code "memory"))))
+        (func $call-tool (param "name" string) (param "arguments" string)
+            (result (result $tool-result (error $call-error)))
+            (canon lift (core func $code "call-tool") (memory (core memory $code "memory"))
+                (realloc (core func $code "realloc"))))
+        (export "list-tools" (func $list-tools))
+        (export "call-tool" (func $call-tool)))
+    (instance $tools (instantiate $inside
+        (with "longshore:tool/task@0.1.0" (instance $task))
+        (with "wasi:io/poll@0.2.0" (instance $poll))
+        (with "wasi:clocks/monotonic-clock@0.2.0" (instance $clock))))
+    (export "longshore:tool/tools@0.1.0" (instance $tools)))"#
+        )
+    }
+}
+
+const PAGE: u32 = 64 * 1024;
+const MIB: u32 = 1024 * 1024;
+/// Where the data begins: no pointer to it is 0.
+const BASE: u32 = 16;
+
+const IMPORTS: &str = r#"
+    (import "longshore:tool/task@0.1.0" (instance $task
+        (export "sleep" (func (param "ms" u64) (result bool)))))
+    (import "wasi:io/poll@0.2.0" (instance $poll
+        (export "pollable" (type $pollable (sub resource)))
+        (export "[method]pollable.block" (func (param "self" (borrow $pollable))))))
+    (alias export $poll "pollable" (type $pollable))
+    (import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock
+        (alias outer 1 $pollable (type $of-poll))
+        (export "pollable" (type $pollable-here (eq $of-poll)))
+        (export "subscribe-duration" (func (param "when" u64) (result (own $pollable-here))))))
+"#;
+
+/// The types of `wit/tool.wit` that stand in the signatures of `tools`.
+const TYPES: &str = r#"
+    (type $media' (record (field "data" (list u8)) (field "mime-type" string)))
+    (export $media "media" (type $media'))
+    (type $link' (record (field "uri" string) (field "name" string)
+        (field "mime-type" (option string)) (field "description" (option string))))
+    (export $link "link" (type $link'))
+    (type $body' (variant (case "text" string) (case "bytes" (list u8))))
+    (export $body "body" (type $body'))
+    (type $embedded' (record (field "uri" string) (field "mime-type" (option string)) (field "body" $body)))
+    (export $embedded "embedded" (type $embedded'))
+    (type $block' (variant (case "text" string) (case "image" $media) (case "audio" $media)
+        (case "resource-link" $link) (case "embedded" $embedded) (case "raw" string)))
+    (export $block "block" (type $block'))
+    (type $rpc-error' (record (field "code" s32) (field "message" string) (field "data" (option string))))
+    (export $rpc-error "rpc-error" (type $rpc-error'))
+    (type $tool-result' (record (field "content" (list $block)) (field "structured" (option string))
+        (field "meta" (option string))))
+    (export $tool-result "tool-result" (type $tool-result'))
+    (type $call-error' (variant (case "failed" $tool-result) (case "protocol" $rpc-error) (case "cancelled")))
+    (export $call-error "call-error" (type $call-error'))
+    (type $task-mode' (enum "never" "on-detach" "auto" "always"))
+    (export $task-mode "task-mode" (type $task-mode'))
+    (type $tool' (record (field "name" string) (field "title" (option string)) (field "description" string)
+        (field "input-schema" string) (field "output-schema" (option string)) (field "task-mode" $task-mode)
+        (field "requires" (list string)) (field "extra" (option string))))
+    (export $tool "tool" (type $tool'))
+"#;
+
+fn instructions(behaviour: Behaviour) -> String {
+    match behaviour {
+        Behaviour::Returns => String::new(),
+        Behaviour::Loops => "(loop (br 0))".to_owned(),
+        Behaviour::Traps => "unreachable".to_owned(),
+        Behaviour::Sleeps(ms) => format!("(drop (call $sleep (i64.const {ms})))"),
+        Behaviour::Waits(ms) => format!(
+            "(call $block (call $subscribe (i64.const {})))",
+            ms * 1_000_000
+        ),
+    }
+}
+
+/// The data of a component, laid out as the canonical ABI wants it: little-endian, every record in
+/// the order of its fields, everything that is not a byte aligned to 4.
+#[derive(Default)]
+struct Memory {
+    bytes: Vec<u8>,
+}
+
+impl Memory {
+    fn end(&self) -> u32 {
+        BASE + u32::try_from(self.bytes.len()).expect("a component's data is small")
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> u32 {
+        let at = self.end();
+        self.bytes.extend_from_slice(bytes);
+        at
+    }
+
+    fn aligned(&mut self, bytes: &[u8]) -> u32 {
+        while !self.end().is_multiple_of(4) {
+            self.bytes.push(0);
+        }
+        self.put(bytes)
+    }
+
+    /// A string, by the words that stand for it.
+    fn string(&mut self, text: &str) -> Vec<u8> {
+        let at = self.put(text.as_bytes());
+        words([
+            at,
+            u32::try_from(text.len()).expect("a component's texts are small"),
+        ])
+    }
+
+    fn option(&mut self, text: Option<&str>) -> Vec<u8> {
+        match text {
+            Some(text) => [words([1]), self.string(text)].concat(),
+            None => words([0, 0, 0]),
+        }
+    }
+
+    /// A list of items of one size.
+    fn list(&mut self, items: &[Vec<u8>]) -> Vec<u8> {
+        let at = self.aligned(&items.concat());
+        words([
+            at,
+            u32::try_from(items.len()).expect("a component's lists are short"),
+        ])
+    }
+
+    fn tool(&mut self, tool: &Tool) -> Vec<u8> {
+        let mode = match tool.mode {
+            Mode::Never => 0,
+            Mode::OnDetach => 1,
+            Mode::Auto => 2,
+            Mode::Always => 3,
+        };
+        let requires: Vec<Vec<u8>> = tool.requires.iter().map(|word| self.string(word)).collect();
+        [
+            self.string(&tool.name),
+            self.option(tool.title.as_deref()),
+            self.string(&tool.description),
+            self.string(&tool.input_schema),
+            self.option(tool.output_schema.as_deref()),
+            words([mode]),
+            self.list(&requires),
+            self.option(tool.extra.as_deref()),
+        ]
+        .concat()
+    }
+
+    /// `ok` of a `tool-result` with one text, and where it lies.
+    fn result_with_text(&mut self, text: &str) -> u32 {
+        // `block` is as large as its largest case, a link of ten words, and the word that tells the case.
+        let mut block = [words([0]), self.string(text)].concat();
+        block.resize(44, 0);
+        let content = self.list(&[block]);
+        let result = [words([0]), content, self.option(None), self.option(None)].concat();
+        self.aligned(&result)
+    }
+
+    /// All of it as the text format writes bytes.
+    fn escaped(&self) -> String {
+        self.bytes.iter().fold(String::new(), |mut text, byte| {
+            let _infallible = write!(text, "\\{byte:02x}");
+            text
+        })
+    }
+}
+
+fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
+    words.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_component_is_well_formed() {
+        let all = [
+            Behaviour::Returns,
+            Behaviour::Loops,
+            Behaviour::Traps,
+            Behaviour::Sleeps(1),
+            Behaviour::Waits(1),
+        ];
+        for behaviour in all {
+            let made = Made {
+                start: behaviour,
+                listing: behaviour,
+                call: behaviour,
+                ..Made::with_tool("one")
+            };
+            assert!(made.bytes().starts_with(b"\0asm\x0d\0\x01\0"));
+        }
+    }
+}

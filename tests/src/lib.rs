@@ -1,0 +1,12 @@
+//! What the tests of the whole house share: a server as a real process, a client that writes every
+//! byte itself, the example components.
+
+pub mod alive;
+pub mod chance;
+pub mod component;
+pub mod effort;
+pub mod guests;
+pub mod http;
+pub mod mcp;
+pub mod process;
+pub mod wait;
