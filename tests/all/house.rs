@@ -363,3 +363,22 @@ fn no_dependency_has_a_known_hole() {
         }
     }
 }
+
+#[test]
+fn every_reason_has_its_remedy() {
+    let page = std::fs::read_to_string(guests::root().join("host/docs/reasons.md"))
+        .expect("the page is there");
+    let uploads =
+        longshore_sandbox::refusal::Reason::ALL.map(longshore_sandbox::refusal::Reason::as_str);
+    let runs = longshore_server::reason::RunReason::ALL;
+    for word in uploads {
+        assert!(
+            page.contains(&format!("| `{word}` | ")),
+            "no remedy for {word}"
+        );
+    }
+    for reason in runs {
+        let row = format!("| `{}` | {} | ", reason.as_str(), reason.code());
+        assert!(page.contains(&row), "no remedy for {}", reason.as_str());
+    }
+}

@@ -286,6 +286,18 @@ impl Sandbox {
         self.fit(&component)
     }
 
+    /// Deletes what is kept of a component that nothing needs.
+    ///
+    /// # Errors
+    ///
+    /// If its file cannot be deleted.
+    pub async fn forget(&self, digest: &str) -> anyhow::Result<()> {
+        let digest = parse_digest(digest).context("not a digest")?;
+        let artifacts = Arc::clone(&self.0.artifacts);
+        tokio::task::spawn_blocking(move || artifacts.forget(&digest)).await??;
+        Ok(())
+    }
+
     async fn kept(&self, digest: Digest) -> Result<Option<Component>, Refusal> {
         let engine = self.0.room.engine.clone();
         let artifacts = Arc::clone(&self.0.artifacts);
@@ -538,6 +550,18 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn is_digest(text: &str, digest: &Digest) -> bool {
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    text.strip_prefix("sha256:") == Some(hex.as_str())
+    parse_digest(text).as_ref() == Some(digest)
+}
+
+/// The digest of that name, as [`Sandbox::prepare`] takes it.
+fn parse_digest(text: &str) -> Option<Digest> {
+    let hex = text.strip_prefix("sha256:")?;
+    let mut digest = Digest::default();
+    if hex.len() != 2 * digest.len() || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (byte, pair) in digest.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(digest)
 }

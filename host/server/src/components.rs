@@ -91,6 +91,20 @@ impl Server {
     /// what they began with.
     pub async fn install(&self, name: Name, bytes: Vec<u8>) -> Result<Receipt, ChangeError> {
         self.refuse_static(&name)?;
+        let digest = Digest::of(&bytes);
+        if let Some(entry) = self
+            .registry()
+            .component(&name)
+            .filter(|entry| entry.component.digest == digest)
+        {
+            let component = entry.component.clone();
+            let warnings = component.volatile.clone();
+            return Ok(Receipt {
+                component,
+                installed: Installed::Unchanged,
+                warnings,
+            });
+        }
         let (component, loaded) = self
             .examine(name, Arc::from(bytes.as_slice()), false)
             .await?;
@@ -193,6 +207,24 @@ impl Server {
         is_static: bool,
     ) -> Result<(Component, Loaded), Refusal> {
         let digest = Digest::of(&bytes);
+        let examined = self
+            .examine_bytes(name, digest.clone(), bytes, is_static)
+            .await;
+        if examined.is_err()
+            && let Err(error) = self.sandbox.forget(digest.as_str()).await
+        {
+            tracing::warn!(%error, %digest, "native code of a refused component could not be deleted");
+        }
+        examined
+    }
+
+    async fn examine_bytes(
+        &self,
+        name: Name,
+        digest: Digest,
+        bytes: Arc<[u8]>,
+        is_static: bool,
+    ) -> Result<(Component, Loaded), Refusal> {
         let size = bytes.len() as u64;
         let prepared = self.sandbox.prepare(digest.as_str(), bytes).await?;
         let offered = self.sandbox.list_tools(&prepared).await?;

@@ -74,6 +74,13 @@ impl Server {
         // In batches, so that nobody waits long for the store.
         while self.tasks.sweep(clock::now(), BATCH).await? == BATCH {}
         for digest in self.components.collect().await? {
+            let is_served = self
+                .registry()
+                .components()
+                .any(|entry| entry.component.digest == digest);
+            if !is_served {
+                self.sandbox.forget(digest.as_str()).await?;
+            }
             tracing::info!(%digest, "a component that nothing needs any more was deleted");
         }
         Ok(())

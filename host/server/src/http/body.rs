@@ -1,10 +1,17 @@
 //! Request bodies with a bound on their size and on how long they may pause.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
+
+/// The least that a body must bring, in bytes a second, once its first pause is over: far below the
+/// slowest network, and enough that nobody holds a connection for days with a byte now and then.
+const LEAST_RATE: u64 = 4 * 1024;
+/// For how long a body that is refused for its size is still taken in, so that whoever sends it gets
+/// to read the answer instead of finding the connection broken.
+const TAKEN_IN_FOR: Duration = Duration::from_secs(2);
 
 /// Why a body was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +68,15 @@ pub(super) async fn read(
         .and_then(|length| length.to_str().ok())
         .and_then(|length| length.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
+        tokio::spawn(take_in(body));
         return Err(BodyError::TooLarge { most });
     }
+    let began = Instant::now();
     let mut read = Vec::with_capacity(announced.unwrap_or(0));
     loop {
-        let frame = match tokio::time::timeout(pause, body.frame()).await {
+        let brought = Duration::from_secs(read.len() as u64 / LEAST_RATE);
+        let left = (pause + brought).saturating_sub(began.elapsed());
+        let frame = match tokio::time::timeout(left.min(pause), body.frame()).await {
             Err(_) => return Err(BodyError::TooSlow),
             Ok(None) => return Ok(read),
             Ok(Some(Err(_))) => return Err(BodyError::Broken),
@@ -73,11 +84,17 @@ pub(super) async fn read(
         };
         if let Ok(data) = frame.into_data() {
             if read.len() + data.len() > most {
+                tokio::spawn(take_in(body));
                 return Err(BodyError::TooLarge { most });
             }
             read.extend_from_slice(&data);
         }
     }
+}
+
+async fn take_in(mut body: Body) {
+    let all = async { while let Some(Ok(_)) = body.frame().await {} };
+    let _the_connection_ends_then = tokio::time::timeout(TAKEN_IN_FOR, all).await;
 }
 
 #[cfg(test)]
@@ -121,5 +138,21 @@ mod tests {
             check(&[], Body::from_stream(never)).await,
             Err(BodyError::TooSlow)
         );
+    }
+
+    #[tokio::test]
+    async fn a_body_that_drips_is_given_up_as_well() {
+        let drops = futures_util::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Some((Ok::<_, std::io::Error>(bytes::Bytes::from_static(b"x")), ()))
+        });
+        let headers = HeaderMap::new();
+        let dripping = read(
+            &headers,
+            Body::from_stream(drops),
+            1_000_000,
+            Duration::from_millis(100),
+        );
+        assert_eq!(dripping.await, Err(BodyError::TooSlow));
     }
 }
