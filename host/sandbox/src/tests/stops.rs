@@ -48,6 +48,33 @@ async fn a_guest_is_stopped_at_once_whether_it_computes_or_waits() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn only_time_at_work_counts_against_the_wall_limit() {
+    let limited = |guest: &Guest<'_>| {
+        let sandbox = sandbox(1);
+        let mut run = run_of(prepared(&sandbox, guest));
+        run.limits.active_wall_ms = 100;
+        (run.control.clone(), sandbox.start(run).ended, sandbox)
+    };
+    let (_, computing, _sandbox) = limited(&SPIN);
+    let ended = report(computing).await;
+    assert_eq!(ended.ending, Ending::Stopped(StopReason::WallLimit));
+    assert!(ended.active_us >= 100_000, "{}", ended.active_us);
+
+    // Three times the limit, all of it asleep.
+    let (control, asleep, sandbox) = limited(&SLEEPY);
+    until("the sleep", || control.cooperates()).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    sandbox.cancel(&control);
+    let ended = report(asleep).await;
+    assert_eq!(
+        text_of(&ended),
+        "0",
+        "the sleep was cut by the cancel and by nothing else"
+    );
+    assert!(ended.active_us < 100_000, "{}", ended.active_us);
+}
+
 #[tokio::test]
 async fn a_run_that_is_stopped_before_it_starts_never_starts() {
     let sandbox = sandbox(1);
