@@ -154,6 +154,7 @@ impl Driver {
             && call.task_mode == TaskMode::Auto;
         let budget = Duration::from_millis(server.settings.inline_budget_ms);
         let left = Duration::from_millis(call.deadline_at.since(clock::now()));
+        let show_every = Duration::from_millis(server.settings.status_every_ms);
         Self {
             budget_at: has_budget.then(|| now + budget),
             deadline_at: now + left,
@@ -166,7 +167,8 @@ impl Driver {
             used_keys: HashSet::new(),
             waiting: None,
             unshown: Unshown::default(),
-            show_from: now,
+            // A call that is over before anybody looks costs no commit for what it said meanwhile.
+            show_from: now + show_every,
             grace: None,
             _place: place,
             turns,
