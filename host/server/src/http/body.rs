@@ -68,7 +68,7 @@ pub(super) async fn read(
         .and_then(|length| length.to_str().ok())
         .and_then(|length| length.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
-        tokio::spawn(take_in(body));
+        tokio::spawn(take_in(body, most));
         return Err(BodyError::TooLarge { most });
     }
     let began = Instant::now();
@@ -84,7 +84,7 @@ pub(super) async fn read(
         };
         if let Ok(data) = frame.into_data() {
             if read.len() + data.len() > most {
-                tokio::spawn(take_in(body));
+                tokio::spawn(take_in(body, most));
                 return Err(BodyError::TooLarge { most });
             }
             read.extend_from_slice(&data);
@@ -92,8 +92,17 @@ pub(super) async fn read(
     }
 }
 
-async fn take_in(mut body: Body) {
-    let all = async { while let Some(Ok(_)) = body.frame().await {} };
+/// As many bytes as were allowed once more: who sends without end finds the connection broken after all.
+async fn take_in(mut body: Body, most: usize) {
+    let all = async {
+        let mut taken = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            taken += frame.data_ref().map_or(0, bytes::Bytes::len);
+            if taken > most {
+                break;
+            }
+        }
+    };
     let _the_connection_ends_then = tokio::time::timeout(TAKEN_IN_FOR, all).await;
 }
 
