@@ -7,5 +7,6 @@ mod house;
 mod interop;
 mod restart;
 mod spin;
+mod streams;
 mod uploads;
 mod wire;

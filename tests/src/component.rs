@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 /// How a function of a component behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Behaviour {
     /// It returns.
     Returns,
@@ -18,7 +18,27 @@ pub enum Behaviour {
     Sleeps(u64),
     /// It waits so many milliseconds on a clock of WASI, and then returns.
     Waits(u64),
+    /// It does all this, and then returns.
+    Does(&'static [Act]),
 }
+
+/// One thing that a call does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Act {
+    /// It says how far it is, of how much.
+    Progress(f64, Option<f64>),
+    /// It writes to its log, at that level, counted from the least.
+    Log(u32, &'static str),
+    /// It asks the host to wake it after so many milliseconds.
+    Sleep(u64),
+    /// It says that nobody need wait.
+    Detach,
+    /// It says that its tools changed.
+    ToolsChanged,
+}
+
+/// What every log line of a made component says that it comes from.
+pub const LOGGER: &str = "made";
 
 /// When a call becomes a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,25 +147,65 @@ impl Made {
         let tools = memory.list(&tools);
         let list_result = memory.aligned(&tools);
         let call_result = memory.result_with_text(&self.answer);
+        let [start, listing, call] =
+            [self.start, self.listing, self.call].map(|how| instructions(&mut memory, how));
         let end = memory.end();
         // Arguments are at most a megabyte and are put behind the data.
         let pages = end / PAGE + 1 + 2 * (MIB / PAGE);
         let data = memory.escaped();
-        let [start, listing, call] = [self.start, self.listing, self.call].map(instructions);
+        // What a component does not use is left out, so that the smallest stay small.
+        let does = [self.start, self.listing, self.call]
+            .iter()
+            .any(|behaviour| matches!(behaviour, Behaviour::Does(_)));
+        let part = |text: &'static str| if does { text } else { "" };
+        let imports = IMPORTS
+            .replace("{task}", part(TASK_IMPORTS))
+            .replace("{changes}", part(CHANGES_IMPORT));
+        let (lowered, imported, exported, changes) = (
+            part(LOWERED),
+            part(IMPORTED),
+            part(EXPORTED),
+            part("(with \"longshore:tool/changes@0.1.0\" (instance $changes))"),
+        );
+        // What is lowered with texts needs the memory before there is code.
+        let before = if does {
+            format!(
+                r#"(core module $memory (memory (export "memory") {pages}))
+        (core instance $memory (instantiate $memory))"#
+            )
+        } else {
+            String::new()
+        };
+        let (own, given, memory_of) = if does {
+            (
+                format!(r#"(import "memory" "memory" (memory {pages}))"#),
+                r#"(with "memory" (instance $memory))"#,
+                "$memory",
+            )
+        } else {
+            (
+                format!(r#"(memory (export "memory") {pages})"#),
+                "",
+                "$code",
+            )
+        };
         // The types need names, which an instance of a component of its own can give them.
         format!(
             r#"(component
-    {IMPORTS}
+    {imports}
     (component $inside
-        {IMPORTS}
+        {imports}
+        {before}
         (core func $sleep (canon lower (func $task "sleep")))
+        {lowered}
         (core func $subscribe (canon lower (func $clock "subscribe-duration")))
         (core func $block (canon lower (func $poll "[method]pollable.block")))
         (core module $code
             (import "host" "sleep" (func $sleep (param i64) (result i32)))
             (import "host" "subscribe" (func $subscribe (param i64) (result i32)))
             (import "host" "block" (func $block (param i32)))
-            (memory (export "memory") {pages})
+            {imported}
+            {own}
             (global $next (mut i32) (i32.const {end}))
             (func (export "realloc") (param $old i32) (param $was i32) (param $align i32) (param $size i32)
                 (result i32)
@@ -160,21 +220,23 @@ impl Made {
             (func $start {start})
             (start $start)
             (data (i32.const {BASE}) "{data}"))
-        (core instance $code (instantiate $code (with "host" (instance
+        (core instance $code (instantiate $code {given} (with "host" (instance
             (export "sleep" (func $sleep))
             (export "subscribe" (func $subscribe))
-            (export "block" (func $block))))))
+            (export "block" (func $block))
+            {exported}))))
         {TYPES}
         (func $list-tools (result (list $tool))
-            (canon lift (core func $code "list-tools") (memory (core memory $code "memory"))))
+            (canon lift (core func $code "list-tools") (memory (core memory {memory_of} "memory"))))
         (func $call-tool (param "name" string) (param "arguments" string)
             (result (result $tool-result (error $call-error)))
-            (canon lift (core func $code "call-tool") (memory (core memory $code "memory"))
+            (canon lift (core func $code "call-tool") (memory (core memory {memory_of} "memory"))
                 (realloc (core func $code "realloc"))))
         (export "list-tools" (func $list-tools))
         (export "call-tool" (func $call-tool)))
     (instance $tools (instantiate $inside
         (with "longshore:tool/task@0.1.0" (instance $task))
+        {changes}
         (with "wasi:io/poll@0.2.0" (instance $poll))
         (with "wasi:clocks/monotonic-clock@0.2.0" (instance $clock))))
     (export "longshore:tool/tools@0.1.0" (instance $tools)))"#
@@ -189,7 +251,9 @@ const BASE: u32 = 16;
 
 const IMPORTS: &str = r#"
     (import "longshore:tool/task@0.1.0" (instance $task
-        (export "sleep" (func (param "ms" u64) (result bool)))))
+        (export "sleep" (func (param "ms" u64) (result bool)))
+        {task}))
+    {changes}
     (import "wasi:io/poll@0.2.0" (instance $poll
         (export "pollable" (type $pollable (sub resource)))
         (export "[method]pollable.block" (func (param "self" (borrow $pollable))))))
@@ -199,6 +263,38 @@ const IMPORTS: &str = r#"
         (export "pollable" (type $pollable-here (eq $of-poll)))
         (export "subscribe-duration" (func (param "when" u64) (result (own $pollable-here))))))
 "#;
+
+// What those need that do more than return or wait.
+
+const TASK_IMPORTS: &str = r#"
+        (type $level' (enum "debug" "info" "notice" "warning" "error" "critical" "alert" "emergency"))
+        (export "level" (type $level (eq $level')))
+        (export "report-progress" (func (param "done" f64) (param "total" (option f64))
+            (param "message" (option string))))
+        (export "log" (func (param "level" $level) (param "logger" (option string)) (param "message" string)))
+        (export "detach" (func))"#;
+
+const CHANGES_IMPORT: &str = r#"
+    (import "longshore:tool/changes@0.1.0" (instance $changes
+        (export "tools-changed" (func))))"#;
+
+const LOWERED: &str = r#"
+        (core func $progress (canon lower (func $task "report-progress") (memory (core memory $memory "memory"))))
+        (core func $log (canon lower (func $task "log") (memory (core memory $memory "memory"))))
+        (core func $detach (canon lower (func $task "detach")))
+        (core func $tools-changed (canon lower (func $changes "tools-changed")))"#;
+
+const IMPORTED: &str = r#"
+            (import "host" "progress" (func $progress (param f64 i32 f64 i32 i32 i32)))
+            (import "host" "log" (func $log (param i32 i32 i32 i32 i32 i32)))
+            (import "host" "detach" (func $detach))
+            (import "host" "tools-changed" (func $tools-changed))"#;
+
+const EXPORTED: &str = r#"
+            (export "progress" (func $progress))
+            (export "log" (func $log))
+            (export "detach" (func $detach))
+            (export "tools-changed" (func $tools-changed))"#;
 
 /// The types of `wit/tool.wit` that stand in the signatures of `tools`.
 const TYPES: &str = r#"
@@ -229,16 +325,40 @@ const TYPES: &str = r#"
     (export $tool "tool" (type $tool'))
 "#;
 
-fn instructions(behaviour: Behaviour) -> String {
+fn instructions(memory: &mut Memory, behaviour: Behaviour) -> String {
     match behaviour {
         Behaviour::Returns => String::new(),
         Behaviour::Loops => "(loop (br 0))".to_owned(),
         Behaviour::Traps => "unreachable".to_owned(),
-        Behaviour::Sleeps(ms) => format!("(drop (call $sleep (i64.const {ms})))"),
+        Behaviour::Sleeps(ms) => act(memory, Act::Sleep(ms)),
         Behaviour::Waits(ms) => format!(
             "(call $block (call $subscribe (i64.const {})))",
             ms * 1_000_000
         ),
+        Behaviour::Does(acts) => acts.iter().map(|one| act(memory, *one)).collect(),
+    }
+}
+
+fn act(memory: &mut Memory, act: Act) -> String {
+    match act {
+        Act::Progress(done, total) => format!(
+            "(call $progress (f64.const {done}) (i32.const {}) (f64.const {}) (i32.const 0) (i32.const 0) (i32.const 0))",
+            i32::from(total.is_some()),
+            total.unwrap_or_default()
+        ),
+        Act::Log(level, message) => {
+            let [logger, message] = [LOGGER, message].map(|text| {
+                format!(
+                    "(i32.const {}) (i32.const {})",
+                    memory.put(text.as_bytes()),
+                    text.len()
+                )
+            });
+            format!("(call $log (i32.const {level}) (i32.const 1) {logger} {message})")
+        }
+        Act::Sleep(ms) => format!("(drop (call $sleep (i64.const {ms})))"),
+        Act::Detach => "(call $detach)".to_owned(),
+        Act::ToolsChanged => "(call $tools-changed)".to_owned(),
     }
 }
 
@@ -348,6 +468,13 @@ mod tests {
             Behaviour::Traps,
             Behaviour::Sleeps(1),
             Behaviour::Waits(1),
+            Behaviour::Does(&[
+                Act::Progress(0.5, Some(1.0)),
+                Act::Log(7, "a line"),
+                Act::Sleep(1),
+                Act::Detach,
+                Act::ToolsChanged,
+            ]),
         ];
         for behaviour in all {
             let made = Made {

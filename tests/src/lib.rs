@@ -5,6 +5,7 @@ pub mod alive;
 pub mod chance;
 pub mod component;
 pub mod effort;
+pub mod events;
 pub mod guests;
 pub mod http;
 pub mod mcp;

@@ -170,6 +170,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("poll_interval_ms", "how often clients are asked to poll", |n| U64(&mut n.server.poll_interval_ms)).ms(),
     key("grace_ms", "time of a cancelled run to clean up", |n| U64(&mut n.server.grace_ms)).ms(),
     key("status_every_ms", "shortest time between two visible changes of a task's status", |n| U64(&mut n.server.status_every_ms)).ms(),
+    key("progress_every_ms", "shortest time between two progress notifications of a held call", |n| U64(&mut n.server.progress_every_ms)).ms(),
     key("deadline_ms", "longest life of a task", |n| U64(&mut n.server.deadline_ms)).ms(),
     key("retention_ms", "time for which an ended task can be read", |n| U64(&mut n.server.retention_ms)).ms(),
     key("running", "runs at the same time", |n| Usize(&mut n.server.running)),

@@ -8,7 +8,7 @@
 //!
 //! Out: [`error`] (codes and their HTTP status), [`response`] (the envelope), [`result`] (discover, lists,
 //! acknowledgements), [`tool`] (descriptors), [`content`] (what a tool answers), [`task`] (tasks),
-//! [`elicitation`] and [`form`] (questions to the client, and their answers).
+//! [`elicitation`] and [`form`] (questions to the client, and their answers), [`notification`] (what nobody asked for).
 //!
 //! Below both: [`version`], [`cursor`], [`timestamp`], [`guest_meta`], [`json`].
 //!
@@ -27,6 +27,7 @@ pub mod guest_meta;
 pub mod headers;
 pub mod json;
 pub mod meta;
+pub mod notification;
 pub mod request;
 pub mod response;
 pub mod result;

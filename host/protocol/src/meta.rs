@@ -45,6 +45,12 @@ pub struct Meta<'a> {
 pub struct ProgressToken(RequestId);
 
 impl ProgressToken {
+    /// Reads a token from JSON text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        RequestId::parse(text).map(Self)
+    }
+
     /// The JSON text.
     #[must_use]
     pub fn as_json(&self) -> &str {

@@ -74,7 +74,7 @@ pub(crate) fn open<'o>(out: &'o mut String, result_type: &str) -> Object<'o> {
     object
 }
 
-/// The result of `server/discover`. Tools and the tasks extension are always there.
+/// The result of `server/discover`. Tools, log messages and the tasks extension are always there.
 #[derive(Clone, Copy, Debug)]
 pub struct Discover<'a> {
     /// Whether `subscriptions/listen` tells of a changed list of tools.
@@ -100,6 +100,8 @@ impl Discover<'_> {
             tools.plain("listChanged", true);
         }
         tools.close();
+        // Sent on the stream of a call whose request names a level, and nowhere else.
+        capabilities.ours("logging", "{}");
         let mut extensions = capabilities.object("extensions");
         // Exactly `{}`: a known client refuses any other value.
         extensions.ours(TASKS_EXTENSION, "{}");

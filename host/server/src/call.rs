@@ -1,4 +1,4 @@
-//! `tools/call`, from the tool's name to a result or a task.
+//! `tools/call`, from the tool's name to a run.
 
 use longshore_catalog::registry::Owned;
 use longshore_catalog::tool::{Requirement, TaskMode};
@@ -13,9 +13,9 @@ use uuid::Uuid;
 use crate::clock;
 use crate::components::Loaded;
 use crate::reason::RunReason;
-use crate::run::{CallFacts, Caller, NewRun, Reply};
+use crate::run::aside::Wishes;
+use crate::run::{CallFacts, Caller, HeldCall, NewRun};
 use crate::server::Server;
-use crate::wire;
 
 /// What the caller gets now.
 pub(crate) enum Answered {
@@ -23,6 +23,8 @@ pub(crate) enum Answered {
     Result(String),
     /// A task that goes on.
     Task(Box<Task>),
+    /// Nothing yet: the call is to be waited for.
+    Held(HeldCall),
 }
 
 /// Why the caller gets neither.
@@ -31,8 +33,6 @@ pub(crate) enum CallError {
     Refused(RpcError),
     /// There is no room now; nothing was started.
     NoRoom(RunReason),
-    /// It was run, and this came of it.
-    Run(RpcError),
 }
 
 /// What a client asks to be run.
@@ -42,10 +42,12 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) arguments: Option<&'a RawValue>,
     /// The longest the client wants it to live, in milliseconds.
     pub(crate) deadline_ms: Option<u64>,
+    /// What the client wants to be told while it waits.
+    pub(crate) wishes: Wishes,
 }
 
 impl Server {
-    /// Runs a tool for that caller.
+    /// Starts a tool for that caller, once there is a place for it.
     pub(crate) async fn call(
         &self,
         caller: Caller,
@@ -129,26 +131,19 @@ impl Server {
                 place,
                 row: Some(row.clone()),
                 turns,
+                wishes: Wishes::default(),
             });
             return Ok(Answered::Task(Box::new(row)));
         }
 
-        let held = self.start_run(NewRun {
+        Ok(Answered::Held(self.start_run(NewRun {
             call,
             prepared,
             place,
             row: None,
             turns,
-        });
-        match held.reply().await {
-            Some(Reply::Ended(Ok(result))) => Ok(Answered::Result(result)),
-            Some(Reply::Ended(Err(error))) => Err(CallError::Run(error)),
-            Some(Reply::Task(task)) => Ok(Answered::Task(task)),
-            None => Err(CallError::Run(wire::rpc_error(&wire::failure(
-                RunReason::HostFault,
-                "the server failed while it ran this call",
-            )))),
-        }
+            wishes: request.wishes,
+        })))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A decoded request, whatever it came over, to the text of its result.
+//! A decoded request, whatever it came over, to its answer.
 
 use longshore_protocol::cursor;
 use longshore_protocol::error::RpcError;
@@ -13,7 +13,8 @@ use longshore_tasks::task::Task;
 use crate::call::{Answered, CallError, CallRequest};
 use crate::follow::FollowError;
 use crate::reason::RunReason;
-use crate::run::Caller;
+use crate::run::aside::Wishes;
+use crate::run::{Caller, Heard, HeldCall, Reply};
 use crate::server::Server;
 use crate::wire::{self, TaskForm};
 
@@ -40,6 +41,57 @@ impl Identity {
             tenant: Tenant("local".into()),
             principal: Principal("local".into()),
         }
+    }
+}
+
+/// What is known of a request beside what it asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// Who asks.
+    pub identity: &'a Identity,
+    /// What the request says of itself.
+    pub meta: &'a Meta<'a>,
+    /// Whether more than one message can be given back.
+    pub can_stream: bool,
+}
+
+/// What a request is answered with.
+pub enum Answer {
+    /// Its result, one JSON text.
+    Result(String),
+    /// What comes of a call that goes on.
+    Held(Held),
+}
+
+/// A call that goes on. Letting go of it before its end cancels it.
+pub struct Held {
+    server: Server,
+    call: HeldCall,
+}
+
+/// What there is to say to whoever waits for a call.
+pub enum Said {
+    /// A notification, one whole message.
+    Aside(String),
+    /// The result or the error, which ends it.
+    End(Result<String, DispatchError>),
+}
+
+impl Held {
+    /// What comes next: any number of notifications, then the end.
+    pub async fn next(&mut self) -> Said {
+        let reply = match self.call.next().await {
+            Heard::Aside(text) => return Said::Aside(text),
+            Heard::Reply(reply) => reply,
+        };
+        Said::End(match reply {
+            Some(Reply::Ended(ended)) => ended.map_err(DispatchError::Run),
+            Some(Reply::Task(task)) => Ok(self.server.write(&task, TaskForm::Created)),
+            None => Err(DispatchError::Run(wire::rpc_error(&wire::failure(
+                RunReason::HostFault,
+                "the server failed while it ran this call",
+            )))),
+        })
     }
 }
 
@@ -74,40 +126,54 @@ impl From<FollowError> for DispatchError {
 }
 
 impl Server {
-    /// The result of a request, as one JSON text.
+    /// Answers a request.
     pub async fn dispatch(
         &self,
-        identity: &Identity,
-        meta: &Meta<'_>,
+        incoming: &Incoming<'_>,
         request: Request<'_>,
-    ) -> Result<String, DispatchError> {
-        match request {
-            Request::Discover => Ok(self.discover()),
-            Request::ToolsList { cursor } => Ok(self.list_tools(cursor.as_deref())?),
+    ) -> Result<Answer, DispatchError> {
+        let &Incoming {
+            identity,
+            meta,
+            can_stream,
+        } = incoming;
+        let result = match request {
+            Request::Discover => self.discover(),
+            Request::ToolsList { cursor } => self.list_tools(cursor.as_deref())?,
             Request::ToolsCall {
                 name,
                 arguments,
                 input_responses: _,
                 request_state: _,
             } => {
+                let wishes = Wishes {
+                    progress: meta.progress_token.clone().filter(|_| can_stream),
+                    log_level: meta.log_level.filter(|_| can_stream),
+                };
                 let request = CallRequest {
                     tool: &name,
                     arguments,
                     deadline_ms: meta.deadline_ms,
+                    wishes,
                 };
                 match self.call(caller(identity, meta), request).await {
-                    Ok(Answered::Result(result)) => Ok(result),
-                    Ok(Answered::Task(task)) => Ok(self.write(&task, TaskForm::Created)),
-                    Err(CallError::Refused(error)) => Err(DispatchError::Refused(error)),
-                    Err(CallError::Run(error)) => Err(DispatchError::Run(error)),
-                    Err(CallError::NoRoom(reason)) => Err(DispatchError::NoRoom(reason)),
+                    Ok(Answered::Result(result)) => result,
+                    Ok(Answered::Task(task)) => self.write(&task, TaskForm::Created),
+                    Ok(Answered::Held(call)) => {
+                        return Ok(Answer::Held(Held {
+                            server: self.clone(),
+                            call,
+                        }));
+                    }
+                    Err(CallError::Refused(error)) => return Err(DispatchError::Refused(error)),
+                    Err(CallError::NoRoom(reason)) => return Err(DispatchError::NoRoom(reason)),
                 }
             }
             Request::TasksGet { task_id } => {
                 let task = self
                     .task(task(&task_id)?, Some(&caller(identity, meta)))
                     .await?;
-                Ok(self.write(&task, TaskForm::Detailed))
+                self.write(&task, TaskForm::Detailed)
             }
             Request::TasksUpdate {
                 task_id,
@@ -119,14 +185,15 @@ impl Server {
                     .collect();
                 self.answer_task(task(&task_id)?, Some(&caller(identity, meta)), &answers)
                     .await?;
-                Ok(self.acknowledge())
+                self.acknowledge()
             }
             Request::TasksCancel { task_id } => {
                 self.cancel_task(task(&task_id)?, Some(&caller(identity, meta)))
                     .await?;
-                Ok(self.acknowledge())
+                self.acknowledge()
             }
-        }
+        };
+        Ok(Answer::Result(result))
     }
 
     fn discover(&self) -> String {

@@ -15,6 +15,9 @@ pub struct Settings {
     /// Shortest time between two visible changes of a task's status, in milliseconds: a person reads
     /// no faster, and each costs a commit.
     pub status_every_ms: u64,
+    /// Shortest time between two progress notifications of a held call, in milliseconds: as often as a bar on a
+    /// screen can be seen to move.
+    pub progress_every_ms: u64,
     /// How long a task may live, in milliseconds, unless the tool or the call asks for less.
     pub deadline_ms: u64,
     /// How long a task can be read after its end, in milliseconds.
@@ -48,6 +51,7 @@ impl Default for Settings {
             poll_interval_ms: 1_000,
             grace_ms: 1_000,
             status_every_ms: 250,
+            progress_every_ms: 25,
             deadline_ms: 7 * 24 * 3_600_000,
             retention_ms: 24 * 3_600_000,
             running: 256,

@@ -8,6 +8,8 @@ use longshore_protocol::elicitation;
 use longshore_protocol::envelope::RequestId;
 use longshore_protocol::error::RpcError;
 use longshore_protocol::guest_meta::GuestMeta;
+use longshore_protocol::meta::{LogLevel, ProgressToken};
+use longshore_protocol::notification::{self, Progress};
 use longshore_protocol::response;
 use longshore_protocol::result::{
     CacheHint, CacheScope, Discover, ServerInfo, write_acknowledgement, write_tools_page,
@@ -352,5 +354,63 @@ fn errors() {
     ] {
         let id = id.map(|id| RequestId::parse(id).unwrap());
         golden(name, &response::error(id.as_ref(), &error));
+    }
+}
+
+#[test]
+fn notifications() {
+    let token = ProgressToken::parse("\"t-1\"").unwrap();
+    let full = Progress {
+        token: &token,
+        done: 50.0,
+        total: Some(100.5),
+        message: Some("half\nway"),
+    };
+    golden("notification-progress", &full.to_json());
+    let number = ProgressToken::parse("7").unwrap();
+    let small = Progress {
+        token: &number,
+        done: 0.0,
+        total: None,
+        message: None,
+    };
+    golden("notification-progress-small", &small.to_json());
+    golden(
+        "notification-message",
+        &notification::log_message(LogLevel::Warning, Some("disk"), "nearly \"full\"\n"),
+    );
+    golden(
+        "notification-message-small",
+        &notification::log_message(LogLevel::Debug, None, ""),
+    );
+}
+
+#[test]
+fn every_finite_number_is_written_as_json() {
+    let token = ProgressToken::parse("1").unwrap();
+    let numbers = [
+        f64::MAX,
+        f64::MIN,
+        f64::MIN_POSITIVE,
+        1e15,
+        1e21,
+        -0.0,
+        0.1,
+        1e-5,
+        9.9e-6,
+        123_456_789.5,
+    ];
+    for done in numbers {
+        let text = Progress {
+            token: &token,
+            done,
+            total: Some(done),
+            message: None,
+        }
+        .to_json();
+        assert!(text.len() < 200, "{text}");
+        serde_json::from_str::<serde_json::Value>(&text).expect(&text);
+        let written = text.split("\"total\":").nth(1).unwrap();
+        assert_eq!(written.trim_end_matches('}').parse(), Ok(done), "{text}");
     }
 }

@@ -6,15 +6,15 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::stream::{self, StreamExt as _};
 use longshore_protocol::decode;
 use longshore_protocol::envelope::{self, Envelope, Message, RequestId};
 use longshore_protocol::error::{RpcError, http_status};
 use longshore_protocol::headers::{Field, Headers};
 use longshore_protocol::response;
 
-use super::App;
-use super::body;
-use crate::dispatch::{DispatchError, Identity};
+use super::{App, body, events};
+use crate::dispatch::{Answer, DispatchError, Held, Identity, Incoming, Said};
 use crate::reason::RunReason;
 use crate::wire;
 
@@ -39,7 +39,7 @@ pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Respon
             response::error(None, &error),
         );
     }
-    if !accepts_json(&parts.headers) {
+    if !accepts(&parts.headers, "application", "json") {
         let error = RpcError::invalid_request("the Accept header must allow application/json");
         return respond(StatusCode::NOT_ACCEPTABLE, response::error(None, &error));
     }
@@ -78,22 +78,66 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Resp
         Ok(decoded) => decoded,
         Err(error) => return fail(Some(id), &error),
     };
-    match app
-        .server
-        .dispatch(&Identity::local(), &meta, request)
-        .await
-    {
+    let incoming = Incoming {
+        identity: &Identity::local(),
+        meta: &meta,
+        can_stream: accepts(headers, "text", "event-stream"),
+    };
+    match app.server.dispatch(&incoming, request).await {
+        Ok(Answer::Result(result)) => finish(id, Ok(result)),
+        Ok(Answer::Held(held)) => wait(id, held).await,
+        Err(error) => finish(id, Err(error)),
+    }
+}
+
+/// The answer to a held call: one message if nothing is said before the end, else a stream of them.
+async fn wait(id: &RequestId, mut held: Held) -> Response {
+    let first = match held.next().await {
+        Said::End(result) => return finish(id, result),
+        Said::Aside(message) => message,
+    };
+    let id = id.clone();
+    let rest = stream::unfold(Some((id, held)), |going| async {
+        let (id, mut held) = going?;
+        match held.next().await {
+            Said::Aside(message) => Some((message, Some((id, held)))),
+            Said::End(result) => Some((last(&id, result), None)),
+        }
+    });
+    events::respond(stream::once(std::future::ready(first)).chain(rest))
+}
+
+/// The response at the end of a stream, whose HTTP status is long said.
+fn last(id: &RequestId, result: Result<String, DispatchError>) -> String {
+    match result {
+        Ok(result) => response::result(id, &result),
+        Err(DispatchError::Refused(error) | DispatchError::Run(error)) => {
+            response::error(Some(id), &error)
+        }
+        Err(DispatchError::NoRoom(reason)) => response::error(Some(id), &no_room(reason).1),
+    }
+}
+
+fn finish(id: &RequestId, result: Result<String, DispatchError>) -> Response {
+    match result {
         Ok(result) => respond(StatusCode::OK, response::result(id, &result)),
         Err(DispatchError::Refused(error)) => fail(Some(id), &error),
         // The request was right and was served; what the tool made of it says nothing about HTTP.
         Err(DispatchError::Run(error)) => {
             respond(StatusCode::OK, response::error(Some(id), &error))
         }
-        Err(DispatchError::NoRoom(reason)) => no_room(id, reason),
+        Err(DispatchError::NoRoom(reason)) => {
+            let (status, error) = no_room(reason);
+            let mut response = respond(status, response::error(Some(id), &error));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+            response
+        }
     }
 }
 
-fn no_room(id: &RequestId, reason: RunReason) -> Response {
+fn no_room(reason: RunReason) -> (StatusCode, RpcError) {
     let (status, message) = match reason {
         RunReason::QueueFull => (
             StatusCode::TOO_MANY_REQUESTS,
@@ -104,12 +148,7 @@ fn no_room(id: &RequestId, reason: RunReason) -> Response {
             "every place for a run is taken: try again later",
         ),
     };
-    let error = wire::rpc_error(&wire::failure(reason, message));
-    let mut response = respond(status, response::error(Some(id), &error));
-    response
-        .headers_mut()
-        .insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
-    response
+    (status, wire::rpc_error(&wire::failure(reason, message)))
 }
 
 fn fail(id: Option<&RequestId>, error: &RpcError) -> Response {
@@ -142,8 +181,8 @@ fn is_json(headers: &HeaderMap) -> bool {
         && (charset.is_empty() || charset == "charset=utf-8" || charset == "charset=\"utf-8\"")
 }
 
-/// Every answer is one JSON object so far. A client that says nothing takes anything.
-fn accepts_json(headers: &HeaderMap) -> bool {
+/// Whether the client takes that media type. One that says nothing takes anything.
+fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
     if values.peek().is_none() {
         return true;
@@ -151,11 +190,10 @@ fn accepts_json(headers: &HeaderMap) -> bool {
     values
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .any(|range| {
-            let kind = range.split(';').next().unwrap_or("").trim();
-            ["application/json", "application/*", "*/*"]
-                .iter()
-                .any(|json| kind.eq_ignore_ascii_case(json))
+        .filter_map(|range| range.split(';').next()?.trim().split_once('/'))
+        .any(|(range_kind, range_subtype)| {
+            let is = |range: &str, this: &str| range == "*" || range.eq_ignore_ascii_case(this);
+            is(range_kind, kind) && is(range_subtype, subtype)
         })
 }
 
@@ -191,19 +229,25 @@ mod tests {
     #[test]
     fn what_a_client_takes() {
         let rows = [
-            ("application/json, text/event-stream", true),
-            ("text/event-stream, application/json;q=0.5", true),
-            ("*/*", true),
-            ("text/event-stream", false),
-            ("text/html", false),
+            ("application/json, text/event-stream", true, true),
+            ("text/event-stream, application/json;q=0.5", true, true),
+            ("*/*", true, true),
+            ("application/*", true, false),
+            ("application/json", true, false),
+            ("text/event-stream", false, true),
+            ("Text/*", false, true),
+            ("text/html", false, false),
+            ("json", false, false),
         ];
-        for (value, is_ok) in rows {
+        for (value, json, events) in rows {
+            let headers = one(header::ACCEPT, value);
+            assert_eq!(accepts(&headers, "application", "json"), json, "{value:?}");
             assert_eq!(
-                accepts_json(&one(header::ACCEPT, value)),
-                is_ok,
+                accepts(&headers, "text", "event-stream"),
+                events,
                 "{value:?}"
             );
         }
-        assert!(accepts_json(&HeaderMap::new()));
+        assert!(accepts(&HeaderMap::new(), "application", "json"));
     }
 }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod body;
+mod events;
 mod figures;
 mod guard;
 mod mcp;

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use super::aside::Asides;
 use super::desk::{Asking, Desk, Inbox};
 use super::outside::Log;
 use super::{CallFacts, Output, Reply, Turns};
@@ -30,6 +31,7 @@ pub(crate) enum Carrier {
     /// Somebody waits for the result.
     Held {
         answer: oneshot::Sender<Reply>,
+        asides: Option<Arc<Asides>>,
         status: Status,
     },
     /// The result is fetched later; this is the row as last committed.
@@ -424,11 +426,15 @@ impl Driver {
         self.budget_at = None;
         self.put_off_showing();
         let before = std::mem::replace(&mut self.carrier, Carrier::Task(Box::new(row.clone())));
-        if let Carrier::Held { answer, .. } = before
-            && answer.send(Reply::Task(Box::new(row))).is_err()
-        {
-            // Nobody has the task's id, so nobody will ever ask for its result.
-            self.begin_cancel(StopReason::Abandoned);
+        if let Carrier::Held { answer, asides, .. } = before {
+            // Of a task is told what its row shows, to whoever asks for that.
+            if let Some(asides) = asides {
+                asides.close();
+            }
+            if answer.send(Reply::Task(Box::new(row))).is_err() {
+                // Nobody has the task's id, so nobody will ever ask for its result.
+                self.begin_cancel(StopReason::Abandoned);
+            }
         }
         true
     }

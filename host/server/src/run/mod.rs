@@ -4,6 +4,7 @@
 //! request, or as a task. The guest reaches it through [`outside`], clients through the store and a
 //! knock at its [`desk`].
 
+pub(crate) mod aside;
 pub(crate) mod desk;
 mod driver;
 pub(crate) mod outside;
@@ -27,6 +28,7 @@ use longshore_tasks::task::{JournalTail, Lease, Pinned, State, Status, Task, Usa
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use self::aside::{Asides, Wishes};
 use self::desk::Desk;
 use self::driver::{Carrier, Charge, Driver};
 use self::outside::{Log, LogLine, RunOutside};
@@ -148,6 +150,8 @@ pub(crate) struct NewRun {
     pub(crate) row: Option<Task>,
     /// How long the tool's calls take.
     pub(crate) turns: Turns,
+    /// What the caller wants to be told while it waits.
+    pub(crate) wishes: Wishes,
 }
 
 /// Whether a tool's last call took a whole turn on its thread. The next one then has no turn on a
@@ -171,8 +175,19 @@ impl Turns {
 /// A call that somebody waits for. Letting go of it before the reply cancels the call.
 pub(crate) struct HeldCall {
     reply: oneshot::Receiver<Reply>,
+    /// The reply, once it has come.
+    replied: Option<Option<Reply>>,
+    asides: Option<Arc<Asides>>,
     desk: Arc<Desk>,
     waits: bool,
+}
+
+/// What the caller of a held call hears next.
+pub(crate) enum Heard {
+    /// A notification, one JSON text.
+    Aside(String),
+    /// The reply, or none if the run's driver is gone. Nothing comes after it.
+    Reply(Option<Reply>),
 }
 
 impl Drop for HeldCall {
@@ -184,8 +199,27 @@ impl Drop for HeldCall {
 }
 
 impl HeldCall {
-    /// The reply, or none if the run's driver is gone.
-    pub(crate) async fn reply(mut self) -> Option<Reply> {
+    /// What comes next: notifications, and then the reply.
+    pub(crate) async fn next(&mut self) -> Heard {
+        let Some(asides) = &self.asides else {
+            return Heard::Reply(self.until_replied().await);
+        };
+        if self.replied.is_none() {
+            let asides = Arc::clone(asides);
+            tokio::select! {
+                biased;
+                aside = asides.next() => return Heard::Aside(aside),
+                reply = self.until_replied() => self.replied = Some(reply),
+            }
+        }
+        // What was said before the end is heard before it.
+        if let Some(aside) = self.asides.as_ref().and_then(|asides| asides.last()) {
+            return Heard::Aside(aside);
+        }
+        Heard::Reply(self.replied.take().flatten())
+    }
+
+    async fn until_replied(&mut self) -> Option<Reply> {
         let reply = (&mut self.reply).await.ok();
         self.waits = false;
         reply
@@ -273,11 +307,17 @@ impl Server {
             place,
             row,
             turns,
+            wishes,
         } = new;
         let call = Arc::new(call);
         let desk = Arc::new(Desk::default());
         let log = Arc::new(Log::new(call.limits.log_ring_bytes));
         let control = Control::default();
+        // Of a task is told what its row shows, to whoever asks for that.
+        let asides = (row.is_none() && !wishes.are_none()).then(|| {
+            let every = Duration::from_millis(self.settings.progress_every_ms);
+            Arc::new(Asides::new(wishes, every, call.limits.log_ring_bytes))
+        });
         let started = self.sandbox.start(Run {
             prepared,
             tool: call.tool.clone(),
@@ -287,6 +327,7 @@ impl Server {
                 Arc::clone(&call),
                 Arc::clone(&desk),
                 Arc::clone(&log),
+                asides.clone(),
             )),
             control: control.clone(),
             first_turn: if row.is_none() && !turns.are_long() {
@@ -304,6 +345,8 @@ impl Server {
         let (answer, reply) = oneshot::channel();
         let held = HeldCall {
             reply,
+            replied: None,
+            asides: asides.clone(),
             desk: Arc::clone(&desk),
             waits: row.is_none(),
         };
@@ -311,6 +354,7 @@ impl Server {
             Some(row) => Carrier::Task(Box::new(row)),
             None => Carrier::Held {
                 answer,
+                asides,
                 status: Status::default(),
             },
         };

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::CallFacts;
+use super::aside::Asides;
 use super::desk::{Asking, Desk};
 use crate::clock;
 
@@ -19,11 +20,22 @@ pub(crate) struct RunOutside {
     call: Arc<CallFacts>,
     desk: Arc<Desk>,
     log: Arc<Log>,
+    asides: Option<Arc<Asides>>,
 }
 
 impl RunOutside {
-    pub(crate) fn new(call: Arc<CallFacts>, desk: Arc<Desk>, log: Arc<Log>) -> Self {
-        Self { call, desk, log }
+    pub(crate) fn new(
+        call: Arc<CallFacts>,
+        desk: Arc<Desk>,
+        log: Arc<Log>,
+        asides: Option<Arc<Asides>>,
+    ) -> Self {
+        Self {
+            call,
+            desk,
+            log,
+            asides,
+        }
     }
 }
 
@@ -42,6 +54,9 @@ impl Outside for RunOutside {
     }
 
     fn report_progress(&self, done: f64, total: Option<f64>, message: Option<String>) {
+        if let Some(asides) = &self.asides {
+            asides.progress(done, total, message.as_deref());
+        }
         self.desk.leave(|inbox| {
             inbox.progress = Some(Progress { done, total });
             if message.is_some() {
@@ -81,6 +96,9 @@ impl Outside for RunOutside {
     }
 
     fn log(&self, level: LogLevel, logger: Option<String>, message: String) {
+        if let Some(asides) = &self.asides {
+            asides.log(level, logger.as_deref(), &message);
+        }
         self.log.push(LogLine {
             level,
             logger,

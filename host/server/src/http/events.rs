@@ -1,0 +1,67 @@
+//! Answers of more than one message, as an event stream. There are no event ids: a stream that broke cannot be taken
+//! up again (MCP 2026-07-28, Streamable HTTP).
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use futures_util::stream::{self, Stream, StreamExt as _};
+
+/// A comment goes out after this long without an event: proxies close what is silent for 30 s or more.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// An answer of these messages, each one line of JSON.
+pub(super) fn respond(messages: impl Stream<Item = String> + Send + 'static) -> Response {
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream"),
+        ),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        // Proxies of one kind hold a stream back until a buffer is full unless they are told not to.
+        (ACCEL_BUFFERING, HeaderValue::from_static("no")),
+    ];
+    (headers, Body::from_stream(frames(messages, KEEP_ALIVE))).into_response()
+}
+
+fn frames(
+    messages: impl Stream<Item = String> + Send + 'static,
+    keep_alive: Duration,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
+    stream::unfold(Box::pin(messages), move |mut messages| async move {
+        let frame = match tokio::time::timeout(keep_alive, messages.next()).await {
+            Ok(Some(message)) => Bytes::from(format!("data: {message}\n\n")),
+            Ok(None) => return None,
+            Err(_) => Bytes::from_static(b": alive\n\n"),
+        };
+        Some((Ok(frame), messages))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_silent_stream_is_kept_alive() {
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let messages = stream::once(async { told.await.unwrap() });
+        let mut frames = Box::pin(frames(messages, Duration::from_millis(5)));
+        let mut next = async || frames.next().await.map(Result::unwrap);
+        assert_eq!(next().await.unwrap(), ": alive\n\n");
+        tell.send("{}".to_owned()).unwrap();
+        let message = loop {
+            let frame = next().await.unwrap();
+            if frame != ": alive\n\n" {
+                break frame;
+            }
+        };
+        assert_eq!(message, "data: {}\n\n");
+        assert_eq!(next().await, None);
+    }
+}
