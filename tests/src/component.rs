@@ -16,6 +16,8 @@ pub enum Behaviour {
     Traps,
     /// It asks the host to wake it after so many milliseconds, and then returns.
     Sleeps(u64),
+    /// The same, and it computes for ever afterwards: it looks whether it is cancelled, and stays.
+    SleepsAndLoops(u64),
     /// It waits so many milliseconds on a clock of WASI, and then returns.
     Waits(u64),
 }
@@ -235,6 +237,9 @@ fn instructions(behaviour: Behaviour) -> String {
         Behaviour::Loops => "(loop (br 0))".to_owned(),
         Behaviour::Traps => "unreachable".to_owned(),
         Behaviour::Sleeps(ms) => format!("(drop (call $sleep (i64.const {ms})))"),
+        Behaviour::SleepsAndLoops(ms) => {
+            format!("(drop (call $sleep (i64.const {ms}))) (loop (br 0))")
+        }
         Behaviour::Waits(ms) => format!(
             "(call $block (call $subscribe (i64.const {})))",
             ms * 1_000_000
