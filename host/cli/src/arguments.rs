@@ -77,9 +77,6 @@ fn kinds(property: &Value) -> Vec<&str> {
 /// was typed; the error says what is wanted.
 fn typed(property: &Value, text: &str) -> Result<Value, String> {
     let kinds = kinds(property);
-    if kinds == ["string"] {
-        return Ok(Value::from(text));
-    }
     let read: Option<Value> = serde_json::from_str(text).ok();
     if kinds.is_empty() {
         return Ok(read.unwrap_or_else(|| Value::from(text)));

@@ -152,19 +152,19 @@ async fn a_data_directory_that_cannot_be_made_or_trusted_is_named() {
     let file = home.path().join("file");
     write(&file, "");
     let below = file.join("longshore");
-    alone(&["serve", "--data", text(&below)])
+    alone(&["serve", "--listen", "127.0.0.1:0", "--data", text(&below)])
         .await
         .assert_failed(CANNOT_START, &[text(&below), "data directory"]);
 
     let open = home.path().join("open");
     std::fs::create_dir(&open).expect("it can be made");
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
-    alone(&["serve", "--data", text(&open)])
+    alone(&["serve", "--listen", "127.0.0.1:0", "--data", text(&open)])
         .await
         .assert_failed(CANNOT_START, &["chmod o-w", "--data"]);
 
     let mut homeless = command(home.path());
-    homeless.arg("serve");
+    homeless.args(["serve", "--listen", "127.0.0.1:0"]);
     for name in ["HOME", "XDG_DATA_HOME", "LONGSHORE_DATA"] {
         homeless.env_remove(name);
     }
