@@ -1,14 +1,19 @@
 //! The command line, end to end: what it prints where, and how it ends.
 
+mod disk;
+mod file;
+mod inspect;
 mod push;
+mod run;
 mod serving;
 mod tasks;
 mod usage;
+mod watch;
 
 use std::net::TcpListener;
 use std::path::Path;
 
-use longshore_tests::process::{Server, command, run};
+use longshore_tests::process::{Server, command, run, run_fed};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -17,6 +22,7 @@ const FAILED: i32 = 1;
 const USAGE: i32 = 2;
 const UNREACHABLE: i32 = 3;
 const CANNOT_START: i32 = 4;
+const CANCELLED: i32 = 130;
 
 /// What a command left behind.
 #[derive(Debug)]
@@ -57,6 +63,15 @@ async fn alone(arguments: &[&str]) -> Ended {
     let mut command = command(data.path());
     command.args(arguments);
     Ended::of(command).await
+}
+
+/// The same with that on stdin.
+async fn fed(arguments: &[&str], stdin: &str) -> Ended {
+    let data = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut command = command(data.path());
+    command.args(arguments);
+    let (code, out, err) = run_fed(command, stdin).await;
+    Ended { code, out, err }
 }
 
 /// Runs a command against a server.

@@ -16,6 +16,8 @@ pub enum Behaviour {
     Traps,
     /// It asks the host to wake it after so many milliseconds, and then returns.
     Sleeps(u64),
+    /// The same, and it computes for ever afterwards: it looks whether it is cancelled, and stays.
+    SleepsAndLoops(u64),
     /// It waits so many milliseconds on a clock of WASI, and then returns.
     Waits(u64),
     /// It does all this, and then returns.
@@ -331,6 +333,9 @@ fn instructions(memory: &mut Memory, behaviour: Behaviour) -> String {
         Behaviour::Loops => "(loop (br 0))".to_owned(),
         Behaviour::Traps => "unreachable".to_owned(),
         Behaviour::Sleeps(ms) => act(memory, Act::Sleep(ms)),
+        Behaviour::SleepsAndLoops(ms) => {
+            format!("{} (loop (br 0))", act(memory, Act::Sleep(ms)))
+        }
         Behaviour::Waits(ms) => format!(
             "(call $block (call $subscribe (i64.const {})))",
             ms * 1_000_000

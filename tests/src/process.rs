@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::guests;
@@ -220,9 +220,17 @@ pub fn command(data: &Path) -> Command {
 ///
 /// # Panics
 /// If it does not end.
-pub async fn run(mut command: Command) -> (i32, String, String) {
+pub async fn run(command: Command) -> (i32, String, String) {
+    run_fed(command, "").await
+}
+
+/// The same, with that on stdin and nothing after it.
+///
+/// # Panics
+/// If it does not end.
+pub async fn run_fed(mut command: Command, input: &str) -> (i32, String, String) {
     let mut child = command
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
@@ -231,11 +239,18 @@ pub async fn run(mut command: Command) -> (i32, String, String) {
     let (mut out, mut err) = (String::new(), String::new());
     let mut stdout = child.stdout.take().expect("stdout is a pipe");
     let mut stderr = child.stderr.take().expect("stderr is a pipe");
+    let mut stdin = child.stdin.take().expect("stdin is a pipe");
+    let feed = async {
+        // It may end without reading all of it.
+        let _unread = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+    };
     let whole = async {
-        let (read_out, read_err, status) = tokio::join!(
+        let (read_out, read_err, status, ()) = tokio::join!(
             stdout.read_to_string(&mut out),
             stderr.read_to_string(&mut err),
-            child.wait()
+            child.wait(),
+            feed
         );
         read_out.and(read_err).expect("its output is text");
         status.expect("it ends")

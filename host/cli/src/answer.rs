@@ -117,7 +117,8 @@ fn content(schema: &Value, fields: &[String]) -> Result<Value, String> {
         let value = if is_list {
             Value::from(text)
         } else {
-            typed(name, property, text)?
+            typed(property, text)
+                .map_err(|wanted| format!("the field {name} takes {wanted}, and {text:?} is not"))?
         };
         match content.get_mut(name) {
             None if is_list => drop(content.insert(name.to_owned(), json!([value]))),
@@ -133,7 +134,8 @@ fn content(schema: &Value, fields: &[String]) -> Result<Value, String> {
     Ok(Value::Object(content))
 }
 
-fn typed(name: &str, property: &Value, text: &str) -> Result<Value, String> {
+/// A text as the value that its field wants; the error says what that is.
+pub(crate) fn typed(property: &Value, text: &str) -> Result<Value, &'static str> {
     let wanted = match property["type"].as_str() {
         Some("boolean") => "true or false",
         Some("integer") => "a whole number",
@@ -149,9 +151,7 @@ fn typed(name: &str, property: &Value, text: &str) -> Result<Value, String> {
             value.is_number()
         }
     };
-    value
-        .filter(fits)
-        .ok_or_else(|| format!("the field {name} takes {wanted}, and {text:?} is not"))
+    value.filter(fits).ok_or(wanted)
 }
 
 /// A question for people, indented, with how to answer it.
@@ -187,7 +187,8 @@ pub(crate) fn describe(key: &str, request: &Value) -> String {
     text
 }
 
-fn describe_field(name: &str, property: &Value, required: &Value) -> String {
+/// A field on one line: its name, what it takes, and what its author says of it.
+pub(crate) fn describe_field(name: &str, property: &Value, required: &Value) -> String {
     let mut wanted =
         choices(property).map_or_else(|| cell(property, "type"), |choices| choices.join(" | "));
     if property["type"] == "array" {
@@ -220,7 +221,8 @@ fn describe_field(name: &str, property: &Value, required: &Value) -> String {
     format!("{} ({wanted}){said}", line(name))
 }
 
-fn choices(property: &Value) -> Option<Vec<String>> {
+/// What can be chosen, if a field is a choice.
+pub(crate) fn choices(property: &Value) -> Option<Vec<String>> {
     let of = if property["type"] == "array" {
         &property["items"]
     } else {

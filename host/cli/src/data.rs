@@ -45,6 +45,22 @@ impl DataDir {
             std::path::absolute(path).with_context(|| format!("finding {}", path.display()))?;
         make_private_dir(&path)
             .with_context(|| format!("making the data directory {}", path.display()))?;
+        Self::checked(path)
+    }
+
+    /// The directory, if somebody has made it before.
+    pub(crate) fn made(path: &Path) -> anyhow::Result<Option<Self>> {
+        let path =
+            std::path::absolute(path).with_context(|| format!("finding {}", path.display()))?;
+        match path.try_exists() {
+            Ok(false) => Ok(None),
+            Ok(true) => Self::checked(path).map(Some),
+            Err(error) => Err(error)
+                .with_context(|| format!("looking at the data directory {}", path.display())),
+        }
+    }
+
+    fn checked(path: PathBuf) -> anyhow::Result<Self> {
         let found = fs::metadata(&path)
             .with_context(|| format!("looking at the data directory {}", path.display()))?;
         ensure!(
@@ -87,14 +103,19 @@ impl DataDir {
     /// The root secret, made if there is none. The caller holds the database's lock, so that no two
     /// processes make one each.
     pub(crate) fn secret(&self) -> anyhow::Result<RootSecret> {
-        let path = self.0.join("secret");
-        let bytes = match read_private(&path, ROOT_BYTES as u64 + 1)? {
-            Some(bytes) => bytes,
-            None => {
-                let secret = random();
-                make_private_file(&path, &secret)?;
-                secret.to_vec()
-            }
+        if let Some(secret) = self.kept_secret()? {
+            return Ok(secret);
+        }
+        let secret = random();
+        make_private_file(&self.secret_file(), &secret)?;
+        Ok(RootSecret::new(secret))
+    }
+
+    /// The root secret, if there is one.
+    pub(crate) fn kept_secret(&self) -> anyhow::Result<Option<RootSecret>> {
+        let path = self.secret_file();
+        let Some(bytes) = read_private(&path, ROOT_BYTES as u64 + 1)? else {
+            return Ok(None);
         };
         let Ok(bytes) = <[u8; ROOT_BYTES]>::try_from(bytes) else {
             bail!(
@@ -102,7 +123,11 @@ impl DataDir {
                 path.display()
             );
         };
-        Ok(RootSecret::new(bytes))
+        Ok(Some(RootSecret::new(bytes)))
+    }
+
+    fn secret_file(&self) -> PathBuf {
+        self.0.join("secret")
     }
 
     /// The admin token, made if there is none; under the same lock.

@@ -16,15 +16,18 @@ pub(crate) enum Exit {
     Unreachable = 3,
     /// The server cannot start: its data directory, database, components or address.
     CannotStart = 4,
+    /// The call or the watched task was cancelled; what shells say of a program that Ctrl-C ended.
+    Cancelled = 130,
 }
 
 /// What `--help` says of them.
 pub(crate) const HELP: &str = "Exit codes:
   0  done
-  1  refused, not found, or broken on the way
+  1  refused, not found, or broken on the way; also a tool that failed
   2  the command line, a variable or a setting cannot be understood
   3  no server answers, or it does not accept the admin token
-  4  the server cannot start: data directory, database, a named component, or address";
+  4  the server cannot start: data directory, database, a named component, or address
+  130  the call or the watched task was cancelled";
 
 /// Why a command did not succeed: what people read, and what programs go by.
 #[derive(Debug)]
@@ -50,6 +53,7 @@ impl Failure {
             Exit::Usage => "usage",
             Exit::Unreachable => "unreachable",
             Exit::CannotStart => "cannot-start",
+            Exit::Cancelled => "cancelled",
         };
         Self {
             exit,
@@ -97,10 +101,11 @@ mod tests {
             Exit::Usage,
             Exit::Unreachable,
             Exit::CannotStart,
+            Exit::Cancelled,
         ] {
             assert!(HELP.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
         }
-        assert_eq!(HELP.lines().count(), 6);
+        assert_eq!(HELP.lines().count(), 7);
     }
 
     #[test]

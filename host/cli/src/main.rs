@@ -1,26 +1,38 @@
 //! The `longshore` command: the door between people, the environment and the other rooms.
 //!
 //! Read in this order: this file (which command was meant, and how it ends), `serve` (a server from
-//! its parts), `data` and `keys` (what lies in its directory), `settings` and `env` (what it can be
-//! told), `admin` and `exchange` (the client of a running server), `tasks`, `answer`, `push` and `node`
+//! its parts), `alone`, `run` and `inspect` (the same without one, with `prompt`, `form` and `arguments` for
+//! the person), `engine`, `data` and `keys` (what lies in its directory), `settings`, `config`, `file` and `env` (what
+//! it can be told), `admin` and `exchange` (the client of a running server), `tasks`, `watch`, `answer`, `push` and `node`
 //! (the commands that use it), `output` and `exit` (what people and programs get to see).
 
 mod admin;
+mod alone;
 mod answer;
+mod arguments;
+mod completions;
+mod config;
 mod data;
+mod engine;
 mod env;
 mod exchange;
 mod exit;
+mod file;
+mod form;
+mod inspect;
 mod keys;
 mod nearest;
 mod node;
 mod output;
+mod prompt;
 mod push;
+mod run;
 mod serve;
 mod settings;
 mod signals;
 mod tasks;
 mod trace;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -47,24 +59,34 @@ struct Command {
 #[derive(Subcommand)]
 enum Verb {
     Serve(serve::Serve),
+    Run(run::Run),
+    Inspect(inspect::Inspect),
     Push(push::Push),
     #[command(subcommand)]
     Components(push::Components),
     #[command(subcommand)]
     Tasks(tasks::Tasks),
     Node(node::Node),
+    Completions(completions::Completions),
 }
 
 /// What a command found out or did.
+#[derive(Debug)]
 struct Done {
     document: Value,
     text: String,
+    /// What it means for whoever called.
+    exit: Exit,
 }
 
 /// A document, and the same for people.
 fn answered(document: Value, describe: impl FnOnce(&Value) -> String) -> Done {
     let text = describe(&document);
-    Done { document, text }
+    Done {
+        document,
+        text,
+        exit: Exit::Ok,
+    }
 }
 
 fn main() -> ExitCode {
@@ -83,12 +105,14 @@ fn main() -> ExitCode {
         Err(error) => return explain(&error),
     };
     let ended = run(verb, as_json).and_then(|done| match done {
-        Some(Done { document, .. }) if as_json => print(&output::json(&document)),
-        Some(Done { text, .. }) => print(&text),
-        None => Ok(()),
+        Some(Done { document, exit, .. }) if as_json => {
+            print(&output::json(&document)).map(|()| exit)
+        }
+        Some(Done { text, exit, .. }) => print(&text).map(|()| exit),
+        None => Ok(Exit::Ok),
     });
     let exit = match ended {
-        Ok(()) => Exit::Ok,
+        Ok(exit) => exit,
         Err(failure) => {
             report(&failure, as_json);
             failure.exit
@@ -119,10 +143,15 @@ fn run(verb: Verb, as_json: bool) -> Result<Option<Done>, Failure> {
     env::refuse_unknown(env::names()).map_err(|fault| Failure::new(Exit::Usage, fault))?;
     match verb {
         Verb::Serve(serve) => serve.run(as_json),
+        Verb::Run(run) => wait_at_work(run.run()).map(Some),
+        Verb::Inspect(inspect) => wait_at_work(inspect.run()).map(Some),
         Verb::Push(push) => wait(push.run()).map(Some),
         Verb::Components(components) => wait(components.run()).map(Some),
-        Verb::Tasks(tasks) => wait(tasks.run()).map(Some),
+        Verb::Tasks(tasks) => wait(tasks.run(as_json)).map(Some),
         Verb::Node(node) => wait(node.run()).map(Some),
+        Verb::Completions(completions) => completions
+            .print(&mut <Command as clap::CommandFactory>::command())
+            .map(|()| None),
     }
 }
 
@@ -134,6 +163,20 @@ fn wait(command: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Fa
         .context("starting")
         .or_exit(Exit::Failed)?;
     runtime.block_on(command)
+}
+
+/// Runs what has guests beside it: signals and questions must not wait for a turn of theirs.
+fn wait_at_work(command: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("starting")
+        .or_exit(Exit::Failed)?;
+    let ended = runtime.block_on(command);
+    // What still reads or writes a file has nothing to say any more.
+    runtime.shutdown_background();
+    ended
 }
 
 fn print(text: &str) -> Result<(), Failure> {

@@ -17,6 +17,19 @@ pub(crate) fn nearest<'a>(
         .map(|(_, name)| name)
 }
 
+/// The known names, the nearest to what was written first.
+pub(crate) fn by_distance<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Vec<&'a str> {
+    let written = written.to_ascii_lowercase();
+    let mut names: Vec<&str> = known.into_iter().collect();
+    if !written.is_empty() {
+        names.sort_by_key(|name| distance(&written, &name.to_ascii_lowercase()));
+    }
+    names
+}
+
 /// How many characters must be put in, taken out or replaced to get from one to the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();

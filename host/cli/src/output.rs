@@ -1,7 +1,7 @@
 //! What the command prints. Texts of guests reach a terminal only through here.
 
 use std::borrow::Cow;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use serde_json::Value;
 
@@ -44,6 +44,15 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 /// The same for a text that may have several lines.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     neutral(text, true)
+}
+
+/// The same for a terminal on stdout; a file or a program gets every byte.
+pub(crate) fn for_stdout(text: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() {
+        lines(text)
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 fn neutral(text: &str, keeps_lines: bool) -> Cow<'_, str> {

@@ -103,7 +103,7 @@ fn refused(file: &Path, failure: Failure) -> Failure {
                 error,
             }
         }
-        Exit::Ok | Exit::Usage | Exit::Unreachable | Exit::CannotStart => failure,
+        Exit::Ok | Exit::Usage | Exit::Unreachable | Exit::CannotStart | Exit::Cancelled => failure,
     }
 }
 
@@ -203,7 +203,8 @@ fn describe_list(list: &Value) -> String {
     text
 }
 
-fn describe_component(component: &Value) -> String {
+/// A component as the admin API shows it.
+pub(crate) fn describe_component(component: &Value) -> String {
     let mut text = facts(&[
         ("name", member(component, "name")),
         ("digest", member(component, "digest")),

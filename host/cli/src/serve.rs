@@ -1,30 +1,29 @@
 //! `serve`: the pieces of a node put together in the right order, and taken apart again.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use longshore_sandbox::compile::ChildCommand;
-use longshore_sandbox::sandbox::{Sandbox, Settings as SandboxSettings};
 use longshore_server::components::ChangeError;
 use longshore_server::http::bind;
 use longshore_server::server::{Parts, Server};
 use longshore_store::sqlite::Sqlite;
 use serde_json::json;
 
+use crate::config::{Config, Told};
 use crate::data::{self, DataDir};
+use crate::engine::{self, Cache};
 use crate::env;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
 use crate::push::stem;
-use crate::settings::{self, Config};
+use crate::settings;
 use crate::signals::Stop;
 use crate::trace;
-use crate::{COMPILE_CHILD, Done, answered};
+use crate::{Done, answered};
 
 /// How long what still runs may take to notice that the server is over.
 const LEAVING: Duration = Duration::from_secs(3);
@@ -36,15 +35,12 @@ pub(crate) struct Serve {
     /// Components to serve, each under its file's name without .wasm, for as long as this server runs
     #[arg(value_name = "COMPONENT")]
     components: Vec<PathBuf>,
-    /// Where to listen: a loopback address; with port 0, any free port
-    #[arg(long, env = env::LISTEN, default_value = "127.0.0.1:8383", value_name = "ADDRESS")]
-    listen: SocketAddr,
-    /// Where tasks, uploaded components and secrets are kept [default: $XDG_DATA_HOME/longshore]
-    #[arg(long, env = env::DATA, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// A setting; `longshore serve --help` lists them
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    /// Where to listen: a loopback address; with port 0, any free port [env: LONGSHORE_LISTEN]
+    /// [default: 127.0.0.1:8383]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    told: Told,
     /// Prints the settings in force and where each came from, and serves nothing
     #[arg(long)]
     print_config: bool,
@@ -61,13 +57,12 @@ struct Ready {
 impl Serve {
     /// Runs until a signal, or until the disk fails.
     pub(crate) fn run(self, as_json: bool) -> Result<Option<Done>, Failure> {
-        let config = Config::resolve(env::text, &self.set)
-            .map_err(|fault| Failure::new(Exit::Usage, fault))?;
+        let config = self.told.config(self.listen)?;
         if self.print_config {
             return Ok(Some(answered(config.to_json(), |_| config.to_text())));
         }
         let named = named(&self.components).or_exit(Exit::Usage)?;
-        trace::start().or_exit(Exit::Usage)?;
+        trace::start(trace::OPERATOR).or_exit(Exit::Usage)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -86,16 +81,14 @@ impl Serve {
         named: &[(String, &Path)],
         as_json: bool,
     ) -> Result<(), Failure> {
-        let path = self
-            .data
-            .clone()
-            .map_or_else(data::default_dir, Ok)
-            .or_exit(Exit::Usage)?;
-        let data = DataDir::open(&path).or_exit(Exit::CannotStart)?;
+        let data = DataDir::open(&self.told.data()?).or_exit(Exit::CannotStart)?;
         // First of all, since its lock keeps another server from making the secrets as well.
         let store = Sqlite::open(&data.database()).or_exit(Exit::CannotStart)?;
         let token = token(&data).or_exit(Exit::CannotStart)?;
-        let sandbox = sandbox(&config, &data).or_exit(Exit::CannotStart)?;
+        let sandbox = Cache::of(&data)
+            .and_then(|cache| engine::sandbox(&config.numbers, Some(cache)))
+            .or_exit(Exit::CannotStart)?;
+        let listen = config.listen;
         let server = Server::new(Parts {
             sandbox,
             tasks: Arc::new(store.clone()),
@@ -104,14 +97,14 @@ impl Serve {
             version: env!("CARGO_PKG_VERSION"),
         });
         runtime.block_on(async {
-            let mut stop = Stop::listen()
+            let mut stop = Stop::listen(Exit::Failed)
                 .context("listening for signals")
                 .or_exit(Exit::CannotStart)?;
             let ready = tokio::select! {
                 ready = prepare(server, named) => ready.or_exit(Exit::CannotStart)?,
                 () = stop.asked() => return Ok(()),
             };
-            let bound = bind(self.listen).await.or_exit(Exit::CannotStart)?;
+            let bound = bind(listen).await.or_exit(Exit::CannotStart)?;
             say_ready(bound.address(), &data, &ready, as_json).or_exit(Exit::CannotStart)?;
 
             let cleaning = tokio::spawn(ready.server.clone().keep_clean());
@@ -163,31 +156,6 @@ fn token(data: &DataDir) -> anyhow::Result<String> {
         }
         None => data.admin_token(),
     }
-}
-
-fn sandbox(config: &Config, data: &DataDir) -> anyhow::Result<Sandbox> {
-    Sandbox::new(SandboxSettings {
-        child: ChildCommand {
-            program: this_program()?,
-            args: vec![OsString::from(COMPILE_CHILD)],
-        },
-        artifacts: Some(data.artifacts()?),
-        artifact_key: data.secret()?.artifact_key(),
-        guest_threads: config.numbers.guest_threads,
-        bounds: config.numbers.bounds(),
-        compile_limits: config.numbers.compile,
-    })
-    .context("starting the engine")
-}
-
-/// This very program, also after an upgrade has put another in its place: native code of another build
-/// would not load.
-fn this_program() -> anyhow::Result<PathBuf> {
-    let running = Path::new("/proc/self/exe");
-    if running.symlink_metadata().is_ok() {
-        return Ok(running.to_owned());
-    }
-    std::env::current_exe().context("finding this program, which compiles components")
 }
 
 /// Everything that must be over before the first request.
@@ -290,14 +258,5 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("b/hello.wasm"), "{error}");
-    }
-
-    #[test]
-    fn the_compile_child_is_this_program() {
-        let same = std::fs::canonicalize(this_program().unwrap()).unwrap();
-        assert_eq!(
-            same,
-            std::fs::canonicalize(std::env::current_exe().unwrap()).unwrap()
-        );
     }
 }

@@ -1,15 +1,10 @@
-//! Every number that a server can be told: one table for options, variables, help and printing.
-//!
-//! A value comes from the layer nearest to the person: option, then variable, then default.
+//! Every number that a server can be told: one table for options, variables, files, help and printing.
 
 use std::num::NonZeroUsize;
 
 use longshore_sandbox::compile::CompileLimits;
 use longshore_sandbox::precheck::Bounds;
 use longshore_server::settings::Settings;
-use serde_json::{Value, json};
-
-use crate::nearest::nearest;
 
 /// What can be set.
 #[derive(Clone, Debug)]
@@ -143,11 +138,13 @@ impl Key {
         )
     }
 
-    fn get(&self, numbers: &mut Numbers) -> u64 {
+    /// Its value in the unit of its name.
+    pub(crate) fn get(&self, numbers: &mut Numbers) -> u64 {
         (self.place)(numbers).get() / self.unit
     }
 
-    fn set(&self, numbers: &mut Numbers, text: &str) -> Result<(), String> {
+    /// Sets it, or says what it must be.
+    pub(crate) fn set(&self, numbers: &mut Numbers, text: &str) -> Result<(), String> {
         let value = text
             .parse::<u64>()
             .ok()
@@ -205,120 +202,12 @@ pub(crate) const KEYS: &[Key] = &[
     key("compile.artifact_mib", "native code that comes out of a compilation", |n| U64(&mut n.compile.artifact_bytes)).mib(1024),
 ];
 
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    Default,
-    Variable(String),
-    Option,
-}
-
-impl Source {
-    fn as_text(&self) -> &str {
-        match self {
-            Self::Default => "default",
-            Self::Variable(name) => name,
-            Self::Option => "--set",
-        }
-    }
-}
-
-/// The numbers in force, and where each came from.
-#[derive(Debug)]
-pub(crate) struct Config {
-    /// The numbers.
-    pub(crate) numbers: Numbers,
-    /// One for each of [`KEYS`].
-    sources: Vec<Source>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            numbers: Numbers::default(),
-            sources: vec![Source::Default; KEYS.len()],
-        }
-    }
-}
-
-impl Config {
-    /// All layers, each over the one before it.
-    pub(crate) fn resolve(
-        variable: impl Fn(&str) -> Result<Option<String>, String>,
-        options: &[String],
-    ) -> Result<Self, String> {
-        let mut config = Self::default();
-        for key in KEYS {
-            let name = key.variable();
-            if let Some(text) = variable(&name)? {
-                config
-                    .set(key.name, &text, Source::Variable(name.clone()))
-                    .map_err(|fault| format!("{name} {fault}"))?;
-            }
-        }
-        for option in options {
-            let (name, text) = option
-                .split_once('=')
-                .ok_or_else(|| format!("--set {option} has no value: write --set KEY=VALUE"))?;
-            config
-                .set(name, text, Source::Option)
-                .map_err(|fault| format!("--set {name} {fault}"))?;
-        }
-        Ok(config)
-    }
-
-    fn set(&mut self, name: &str, text: &str, source: Source) -> Result<(), String> {
-        let Some(index) = KEYS.iter().position(|key| key.name == name) else {
-            let meant = nearest(name, KEYS.iter().map(|key| key.name)).map_or_else(
-                || "`longshore serve --print-config` lists what there is".to_owned(),
-                |near| format!("is {near} meant?"),
-            );
-            return Err(format!("is not known: {meant}"));
-        };
-        KEYS[index].set(&mut self.numbers, text)?;
-        self.sources[index] = source;
-        Ok(())
-    }
-
-    /// For people, in the form of a configuration file.
-    pub(crate) fn to_text(&self) -> String {
-        let mut numbers = self.numbers.clone();
-        let mut section = "";
-        let mut lines = Vec::new();
-        for (key, source) in KEYS.iter().zip(&self.sources) {
-            let (of, name) = key.name.split_once('.').unwrap_or(("", key.name));
-            if of != section {
-                section = of;
-                lines.push(format!("\n[{section}]"));
-            }
-            let setting = format!("{name} = {}", key.get(&mut numbers));
-            lines.push(format!("{setting:<32} # {}", source.as_text()));
-        }
-        lines.join("\n")
-    }
-
-    /// For programs.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut numbers = self.numbers.clone();
-        let settings: serde_json::Map<String, Value> = KEYS
-            .iter()
-            .zip(&self.sources)
-            .map(|(key, source)| {
-                (
-                    key.name.to_owned(),
-                    json!({ "value": key.get(&mut numbers), "source": source.as_text() }),
-                )
-            })
-            .collect();
-        Value::Object(settings)
-    }
-}
-
 /// The table for `serve --help`.
 pub(crate) fn help() -> String {
     let mut numbers = Numbers::default();
     let mut text = String::from(
-        "Settings, for --set KEY=VALUE, or a variable each (LONGSHORE_ and the key in capitals, `.` as `_`):\n",
+        "Settings, for --set KEY=VALUE, a variable each (LONGSHORE_ and the key in capitals, `.` as `_`), or a settings
+file, where what stands before a dot is a section; the first of these that has a value counts:\n",
     );
     for key in KEYS {
         let default = key.get(&mut numbers);
@@ -338,15 +227,6 @@ pub(crate) fn help() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn none(_: &str) -> Result<Option<String>, String> {
-        Ok(None)
-    }
-
-    fn options(list: &[&str]) -> Result<Config, String> {
-        let list: Vec<String> = list.iter().map(|&option| option.to_owned()).collect();
-        Config::resolve(none, &list)
-    }
 
     #[test]
     fn every_number_has_one_key() {
@@ -396,54 +276,5 @@ mod tests {
                 key.name
             );
         }
-    }
-
-    #[test]
-    fn the_option_beats_the_variable_and_says_so() {
-        let variable = |name: &str| {
-            Ok(match name {
-                "LONGSHORE_GRACE_MS" => Some("5".to_owned()),
-                "LONGSHORE_LIMITS_MEMORY_MIB" => Some("16".to_owned()),
-                _ => None,
-            })
-        };
-        let config = Config::resolve(variable, &["grace_ms=7".to_owned()]).unwrap();
-        assert_eq!(config.numbers.server.grace_ms, 7);
-        assert_eq!(config.numbers.server.limits.memory_bytes, 16 << 20);
-        let shown = config.to_json();
-        assert_eq!(shown["grace_ms"], json!({ "value": 7, "source": "--set" }));
-        assert_eq!(
-            shown["limits.memory_mib"],
-            json!({ "value": 16, "source": "LONGSHORE_LIMITS_MEMORY_MIB" })
-        );
-        assert_eq!(shown["running"]["source"], "default");
-        let text = config.to_text();
-        assert!(
-            text.contains("\ngrace_ms = 7 ") && text.contains("\n[limits]\nmemory_mib = 16 "),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_set_is_named() {
-        let rows = [
-            ("grace_ms", "no value"),
-            ("grace=1", "is grace_ms meant?"),
-            ("limits.cpu_s=1", "is limits.cpu_ms meant?"),
-            ("colour=1", "--print-config"),
-            ("grace_ms=-1", "whole number from 0 to"),
-            ("grace_ms=1.5", "\"1.5\""),
-            ("connections=0", "from 1 to 1000000"),
-            ("limits.memory_mib=257", "from 0 to 256"),
-        ];
-        for (option, expected) in rows {
-            let fault = options(&[option]).unwrap_err();
-            assert!(fault.contains(expected), "{option}: {fault}");
-        }
-        let bad = Config::resolve(|_| Ok(Some("much".to_owned())), &[]).unwrap_err();
-        assert!(
-            bad.starts_with("LONGSHORE_INLINE_BUDGET_MS must be"),
-            "{bad}"
-        );
     }
 }

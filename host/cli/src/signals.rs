@@ -11,8 +11,9 @@ use crate::exit::Exit;
 pub(crate) struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    /// Listens for SIGTERM and Ctrl-C from now on. The second of them ends the process, whatever it does.
-    pub(crate) fn listen() -> io::Result<Self> {
+    /// Listens for SIGTERM and Ctrl-C from now on. The second of them ends the process, whatever it does,
+    /// with that code.
+    pub(crate) fn listen(second: Exit) -> io::Result<Self> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let (asked, is_asked) = watch::channel(false);
@@ -24,7 +25,7 @@ impl Stop {
                     _ = interrupt.recv() => {}
                 }
                 if is_second {
-                    std::process::exit(Exit::Failed as i32);
+                    std::process::exit(second as i32);
                 }
                 asked.send_replace(true);
             }

@@ -7,6 +7,7 @@ use crate::admin::{Client, Reach, encode};
 use crate::answer::{self, Reply};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, cell, facts, lines, member, table};
+use crate::watch::Watch;
 use crate::{Done, answered};
 
 /// Tasks of a server.
@@ -36,6 +37,7 @@ pub(crate) enum Tasks {
         #[command(flatten)]
         reach: Reach,
     },
+    Watch(Watch),
     /// Answers what one asks
     Answer(Answer),
     /// Asks one to stop
@@ -70,7 +72,7 @@ pub(crate) struct Answer {
 }
 
 impl Tasks {
-    pub(crate) async fn run(self) -> Result<Done, Failure> {
+    pub(crate) async fn run(self, as_json: bool) -> Result<Done, Failure> {
         match self {
             Self::List {
                 status,
@@ -96,6 +98,7 @@ impl Tasks {
                 let task = Client::new(reach)?.get(&task_path(&id)).await?;
                 Ok(answered(task, describe_task))
             }
+            Self::Watch(watch) => watch.run(as_json).await,
             Self::Answer(answer) => answer.run().await,
             Self::Cancel { id, reach } => {
                 let document = Client::new(reach)?
@@ -151,7 +154,8 @@ impl Answer {
     }
 }
 
-fn task_path(id: &str) -> String {
+/// Where the admin API has a task.
+pub(crate) fn task_path(id: &str) -> String {
     format!("/v1/tasks/{}", encode(id))
 }
 
@@ -258,7 +262,8 @@ fn describe_task(task: &Value) -> String {
     text
 }
 
-fn describe_questions(questions: &Map<String, Value>) -> String {
+/// Questions for people, with how to answer them.
+pub(crate) fn describe_questions(questions: &Map<String, Value>) -> String {
     questions
         .iter()
         .map(|(key, request)| answer::describe(key, request))
@@ -287,6 +292,39 @@ fn describe_result(result: &Value) -> String {
     text
 }
 
+/// A `CallToolResult` as what was asked for: its content on stdout, and the code that it means.
+pub(crate) fn result_done(result: Value) -> Done {
+    let exit = if result["isError"] == true {
+        Exit::Failed
+    } else {
+        Exit::Ok
+    };
+    let blocks = result["content"].as_array().into_iter().flatten();
+    let parts: Vec<String> = blocks
+        .map(|block| match block["text"].as_str() {
+            Some(words) => words.to_owned(),
+            None => brief(block),
+        })
+        .collect();
+    Done {
+        text: output::for_stdout(&parts.join("\n")).into_owned(),
+        document: result,
+        exit,
+    }
+}
+
+/// Why a call has no result, in one line.
+pub(crate) fn failure_of(what: &str, reason: Option<&str>, message: &str) -> Failure {
+    let because = reason
+        .map(|reason| format!(" ({reason})"))
+        .unwrap_or_default();
+    let failure = Failure::new(Exit::Failed, format!("{what} failed{because}: {message}"));
+    Failure {
+        reason: reason.map_or(failure.reason, str::to_owned),
+        ..failure
+    }
+}
+
 /// A block that is no text: what it is, not what it holds.
 fn brief(block: &Value) -> String {
     let of = block.get("resource").unwrap_or(block);
@@ -311,7 +349,8 @@ fn describe_error(error: &Value) -> String {
     )
 }
 
-fn describe_output(printed: &Value) -> String {
+/// What a guest printed and logged, for people.
+pub(crate) fn describe_output(printed: &Value) -> String {
     let mut text = String::new();
     for (name, dropped) in [("stdout", "stdoutDropped"), ("stderr", "stderrDropped")] {
         let words = printed[name].as_str().unwrap_or_default();

@@ -8,13 +8,16 @@ use tracing_subscriber::EnvFilter;
 use crate::env;
 
 /// What an operator acts on, and nothing of the engine's and the transport's inner life.
-const DEFAULT: &str =
+pub(crate) const OPERATOR: &str =
     "warn,longshore=info,longshore_server=info,longshore_sandbox=info,longshore_store=info";
 
-/// Starts logging. Once for each process.
-pub(crate) fn start() -> anyhow::Result<()> {
+/// What somebody at the prompt should know beside the answer.
+pub(crate) const PROMPT: &str = "warn";
+
+/// Starts logging, as much as that unless somebody asks for more or less. Once for each process.
+pub(crate) fn start(default: &str) -> anyhow::Result<()> {
     let asked = env::text(env::LOG).map_err(|fault| anyhow!(fault))?;
-    let filter = filter(asked.as_deref())?;
+    let filter = filter(asked.as_deref().unwrap_or(default))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
@@ -23,8 +26,8 @@ pub(crate) fn start() -> anyhow::Result<()> {
         .map_err(|error| anyhow!(error))
 }
 
-fn filter(asked: Option<&str>) -> anyhow::Result<EnvFilter> {
-    EnvFilter::builder().parse(asked.unwrap_or(DEFAULT)).with_context(|| {
+fn filter(asked: &str) -> anyhow::Result<EnvFilter> {
+    EnvFilter::builder().parse(asked).with_context(|| {
         format!("{} cannot be understood: write a level, as in `info`, or levels by part, as in `warn,longshore_server=debug`", env::LOG)
     })
 }
@@ -36,14 +39,15 @@ mod tests {
     #[test]
     fn filters() {
         for asked in [
-            None,
-            Some("info"),
-            Some("warn,longshore_server=debug"),
-            Some("off"),
+            OPERATOR,
+            PROMPT,
+            "info",
+            "warn,longshore_server=debug",
+            "off",
         ] {
-            assert!(filter(asked).is_ok(), "{asked:?}");
+            assert!(filter(asked).is_ok(), "{asked}");
         }
-        let error = filter(Some("longshore=loud")).unwrap_err().to_string();
+        let error = filter("longshore=loud").unwrap_err().to_string();
         assert!(error.contains("LONGSHORE_LOG"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 //! An upload: [`components`]. A call: [`call`] finds the tool, checks and admits it, [`run`] owns it
 //! from there to its end. What a client sees of it later: [`follow`]. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else. [`dispatch`] takes a decoded request whatever it
-//! came over; [`http`] is one way for it to come. [`server`] holds the pieces together.
+//! came over; [`http`] is one way for it to come, and [`local`] needs none. [`server`] holds the pieces together.
 
 pub mod admission;
 pub mod call;
@@ -11,6 +11,7 @@ pub mod components;
 pub mod dispatch;
 pub mod follow;
 pub mod http;
+pub mod local;
 pub mod reason;
 pub mod recovery;
 pub mod run;

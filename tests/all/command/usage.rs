@@ -91,3 +91,38 @@ async fn settings_in_force_are_printed_with_their_source() {
         assert!(help.out.contains(key.as_str()), "{key} is not in the help");
     }
 }
+
+#[tokio::test]
+async fn completions_are_ones_that_the_shell_takes() {
+    for (shell, words) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef longshore"),
+        ("fish", "complete -c longshore"),
+    ] {
+        let printed = alone(&["completions", shell]).await;
+        assert_eq!((printed.code, printed.err.as_str()), (0, ""), "{shell}");
+        assert!(printed.out.contains(words), "{shell}: {}", printed.out);
+        for option in ["print-config", "inspect", "watch"] {
+            assert!(printed.out.contains(option), "{shell} lacks {option}");
+        }
+        // The one that is on every machine that builds this.
+        if shell == "bash" {
+            let mut bash = tokio::process::Command::new("bash");
+            bash.args(["-n", "-c", &printed.out]);
+            let read = Ended::of(bash).await;
+            assert_eq!((read.code, read.err.as_str()), (0, ""));
+        }
+    }
+    alone(&["completions", "tcsh"])
+        .await
+        .assert_failed(USAGE, &["bash", "zsh", "fish"]);
+}
+
+#[tokio::test]
+async fn help_says_what_the_codes_mean() {
+    let help = alone(&["--help"]).await;
+    assert_eq!(help.code, 0);
+    for code in ["0  ", "1  ", "2  ", "3  ", "4  ", "130  "] {
+        assert!(help.out.contains(&format!("\n  {code}")), "{}", help.out);
+    }
+}

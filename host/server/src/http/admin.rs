@@ -172,7 +172,7 @@ pub(super) async fn component(
     Ok(Json(describe(&entry.component, entry.payload.is_static)))
 }
 
-fn describe(component: &Component, is_static: bool) -> Value {
+pub(crate) fn describe(component: &Component, is_static: bool) -> Value {
     let tools: Vec<Value> = component
         .tools
         .iter()
@@ -359,7 +359,7 @@ fn show(task: &Task, output: Option<Output>) -> Response {
     .into_response()
 }
 
-fn show_output(output: &Output) -> Value {
+pub(crate) fn show_output(output: &Output) -> Value {
     let log: Vec<Value> = output
         .log
         .iter()

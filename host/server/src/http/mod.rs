@@ -1,6 +1,6 @@
 //! Streamable HTTP and the admin API on one listener.
 
-mod admin;
+pub(crate) mod admin;
 mod body;
 mod events;
 mod figures;

@@ -285,6 +285,11 @@ impl Runs {
             .map(|(_, output)| output.clone())
     }
 
+    /// What the run that ended last has put out.
+    pub(crate) fn last_output(&self) -> Option<Output> {
+        self.outputs.lock().back().map(|(_, output)| output.clone())
+    }
+
     fn ended(&self, id: TaskId, output: Output) {
         {
             let mut outputs = self.outputs.lock();

@@ -121,7 +121,7 @@ impl From<&rusqlite::Error> for Trouble {
             Some(ErrorCode::SystemIoFailure) => {
                 let code = error.sqlite_extended_error_code().unwrap_or_default();
                 Self::Disk(format!(
-                    "the disk with the database fails: {} ({code})",
+                    "the disk with the database fails: {} ({code}): see whether it is full, and what the system's log says",
                     plain(error)
                 ))
             }

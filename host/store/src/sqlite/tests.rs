@@ -241,7 +241,7 @@ async fn after_a_failure_of_the_disk_nothing_more_is_written() {
         insert(db, "half")?;
         db.execute_batch("rollback")?;
         Err::<(), _>(Trouble::Disk(
-            "the disk with the database fails: I/O error (1034)".to_owned(),
+            "the disk with the database fails: I/O error (1034): see whether it is full, and what the system's log says".to_owned(),
         ))
     });
     assert!(matches!(failed.await, Err(Trouble::Disk(_))));
