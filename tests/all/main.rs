@@ -2,6 +2,7 @@
 
 mod carriers;
 mod command;
+mod gone;
 mod guests;
 mod house;
 mod interop;

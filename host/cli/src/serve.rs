@@ -89,6 +89,8 @@ impl Serve {
             .and_then(|cache| engine::sandbox(&config.numbers, Some(cache)))
             .or_exit(Exit::CannotStart)?;
         let listen = config.listen;
+        let mut config = config;
+        fit_memory(&mut config.numbers.server);
         let server = Server::new(Parts {
             sandbox,
             tasks: Arc::new(store.clone()),
@@ -126,6 +128,31 @@ impl Serve {
                 )),
             }
         })
+    }
+}
+
+/// Never more runs than the machine has memory for, if each took all that it may: a guest that grows must
+/// not end the server.
+fn fit_memory(settings: &mut longshore_server::settings::Settings) {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total_kib: Option<u64> = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|kib| kib.parse().ok());
+    let Some(total_kib) = total_kib else { return };
+    let for_guests = total_kib * 1024 / 4 * 3;
+    let each = settings.limits.memory_bytes.max(1);
+    let fit = usize::try_from(for_guests / each)
+        .unwrap_or(usize::MAX)
+        .max(1);
+    if fit < settings.running {
+        tracing::warn!(
+            allowed = settings.running,
+            fit,
+            "fewer runs at once than allowed: this machine has memory for no more, at the memory that each may use"
+        );
+        settings.running = fit;
     }
 }
 

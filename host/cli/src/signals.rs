@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -16,6 +17,8 @@ impl Stop {
     pub(crate) fn listen(second: Exit) -> io::Result<Self> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        // A file that may not grow further is an error of the write, like a full disk, and no reason to die.
+        drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
         let (asked, is_asked) = watch::channel(false);
         // It lives as long as the process, which may need its second half to get out of anything.
         drop(tokio::spawn(async move {

@@ -1,6 +1,9 @@
 //! The log: to stderr, as much as LONGSHORE_LOG asks for.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use anyhow::{Context as _, anyhow};
 use tracing_subscriber::EnvFilter;
@@ -18,12 +21,66 @@ pub(crate) const PROMPT: &str = "warn";
 pub(crate) fn start(default: &str) -> anyhow::Result<()> {
     let asked = env::text(env::LOG).map_err(|fault| anyhow!(fault))?;
     let filter = filter(asked.as_deref().unwrap_or(default))?;
+    let sink = Sink::start().context("starting the thread that writes the log")?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(move || sink.clone())
         .with_ansi(io::stderr().is_terminal())
+        // They would go to stderr, whose troubles they are about.
+        .log_internal_errors(false)
         .try_init()
         .map_err(|error| anyhow!(error))
+}
+
+/// Lines that wait to be written.
+const WAITING: usize = 1024;
+
+/// Stderr through a thread of its own. A reader that stands still, a disk that is full, a pipe that is
+/// broken: each costs lines, and nobody who logs waits for it or fails over it.
+#[derive(Clone)]
+struct Sink {
+    lines: SyncSender<Vec<u8>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Sink {
+    fn start() -> io::Result<Self> {
+        let (lines, written) = sync_channel::<Vec<u8>>(WAITING);
+        let dropped = Arc::<AtomicU64>::default();
+        let missing = Arc::clone(&dropped);
+        std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || {
+                for line in written {
+                    let mut stderr = io::stderr().lock();
+                    match missing.swap(0, Ordering::Relaxed) {
+                        0 => {}
+                        lost => {
+                            let _nothing_better =
+                                writeln!(stderr, "longshore: {lost} lines of the log were lost");
+                        }
+                    }
+                    if stderr.write_all(&line).is_err() {
+                        missing.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })?;
+        Ok(Self { lines, dropped })
+    }
+}
+
+impl Write for Sink {
+    /// One line: the formatter writes each at once.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.lines.try_send(line.to_vec()).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn filter(asked: &str) -> anyhow::Result<EnvFilter> {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::clock;
 use crate::components::Loaded;
+use crate::dispatch::store_trouble;
 use crate::reason::RunReason;
 use crate::run::aside::Wishes;
 use crate::run::{CallFacts, Caller, HeldCall, NewRun};
@@ -121,9 +122,7 @@ impl Server {
                 .await
                 .map_err(|error| {
                     tracing::error!(%error, "a task could not be kept");
-                    CallError::Refused(RpcError::internal(format!(
-                        "the task cannot be kept now: {error}"
-                    )))
+                    CallError::Refused(store_trouble(&error))
                 })?;
             let _the_task_goes_on = self.start_run(NewRun {
                 call,

@@ -110,8 +110,20 @@ impl Server {
             .await?;
         let _alone = self.changing.lock().await;
         self.refuse_static(&component.name)?;
-        let registry = extended(&self.registry(), &component, loaded)?;
-        let installed = self.components.install(component.clone(), bytes).await?;
+        let extended = extended(&self.registry(), &component, loaded);
+        let installed = match &extended {
+            Ok(_) => self.components.install(component.clone(), bytes).await,
+            Err(refusal) => {
+                return Err(self
+                    .drop_upload(&component.digest, refusal.clone().into())
+                    .await);
+            }
+        };
+        let installed = match installed {
+            Ok(installed) => installed,
+            Err(error) => return Err(self.drop_upload(&component.digest, error.into()).await),
+        };
+        let registry = extended?;
         self.broken
             .lock()
             .retain(|broken| broken.name != component.name);
@@ -216,6 +228,18 @@ impl Server {
             tracing::warn!(%error, %digest, "native code of a refused component could not be deleted");
         }
         examined
+    }
+
+    /// Lets go of what was made for an upload that is not installed, unless another name has it.
+    async fn drop_upload(&self, digest: &Digest, error: ChangeError) -> ChangeError {
+        let is_served = self
+            .registry()
+            .components()
+            .any(|entry| entry.component.digest == *digest);
+        if !is_served && let Err(error) = self.sandbox.forget(digest.as_str()).await {
+            tracing::warn!(%error, %digest, "native code of a refused component could not be deleted");
+        }
+        error
     }
 
     async fn examine_bytes(

@@ -8,6 +8,7 @@ use longshore_protocol::result::{
     CacheHint, CacheScope, Discover, write_acknowledgement, write_tools_page,
 };
 use longshore_tasks::id::{Principal, TaskId, Tenant};
+use longshore_tasks::store::StoreError;
 use longshore_tasks::task::Task;
 
 use crate::call::{Answered, CallError, CallRequest};
@@ -119,7 +120,7 @@ impl From<FollowError> for DispatchError {
             FollowError::Answer(error) => error,
             FollowError::Store(error) => {
                 tracing::error!(%error, "a task could not be read or written");
-                RpcError::internal(error.to_string())
+                store_trouble(&error)
             }
         })
     }
@@ -239,6 +240,11 @@ impl Server {
         write_acknowledgement(&mut out, &self.info);
         out
     }
+}
+
+/// What a client is told while the store cannot be read or written.
+pub(crate) fn store_trouble(error: &StoreError) -> RpcError {
+    RpcError::internal(error.to_string()).with_data("{\"reason\":\"store-unavailable\"}".to_owned())
 }
 
 fn caller(identity: &Identity, meta: &Meta<'_>) -> Caller {

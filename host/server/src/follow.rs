@@ -99,6 +99,8 @@ impl Server {
                 Err(
                     Refused::Ended | Refused::Nothing | Refused::Cancelling | Refused::BadQuestions,
                 ) => {
+                    // Its run may have missed the change that made this one none.
+                    self.runs.show_row(&task);
                     return Ok(Followed::Unchanged);
                 }
             };

@@ -1,9 +1,11 @@
 //! After a crash, and now and then: no task stays `working` with nobody working on it, and none stays
 //! for longer than it was promised.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use longshore_tasks::event::{Event, Outcome};
+use longshore_tasks::id::{NodeId, TaskId};
 use longshore_tasks::store::{Commit, StoreError};
 
 use crate::clock;
@@ -60,14 +62,45 @@ impl Server {
 
     /// Deletes what nobody can ask for any more, for as long as the server lives.
     pub async fn keep_clean(self) {
+        let mut stranded = HashSet::new();
         let mut ticks = tokio::time::interval(SWEEP_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
+            if let Err(error) = self.end_stranded(&mut stranded).await {
+                tracing::warn!(%error, "tasks could not be looked through; the next round tries again");
+            }
             if let Err(error) = self.clean().await {
                 tracing::warn!(%error, "old tasks could not be deleted; the next round tries again");
             }
         }
+    }
+
+    /// Ends what this node owns and does not run: a second lock behind the rule that whatever writes a
+    /// row also starts its run. Only what was so a round ago as well, since a run is made after its row.
+    async fn end_stranded(&self, before: &mut HashSet<TaskId>) -> anyhow::Result<()> {
+        let nobody = NodeId("".into());
+        let unfinished = self.tasks.orphans(nobody, BATCH).await?;
+        let stranded = unfinished.into_iter().filter(|task| {
+            task.lease.owner.as_ref() == Some(&self.node) && !self.runs.has(task.id)
+        });
+        let mut now = HashSet::new();
+        for task in stranded {
+            if !before.contains(&task.id) {
+                now.insert(task.id);
+                continue;
+            }
+            let failure =
+                wire::failure(RunReason::HostFault, "the server lost the run of this task");
+            let event = Event::Ended {
+                outcome: Outcome::Failed(failure),
+                usage: task.usage,
+            };
+            self.change_row(task.id, None, &event).await?;
+            tracing::error!(task = %task.id, "a task had no run and was ended");
+        }
+        *before = now;
+        Ok(())
     }
 
     async fn clean(&self) -> anyhow::Result<()> {

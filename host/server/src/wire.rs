@@ -13,7 +13,7 @@ use longshore_protocol::guest_meta::GuestMeta;
 use longshore_protocol::result::ServerInfo;
 use longshore_protocol::task::{InputRequest, Task as WireTask, TaskState};
 use longshore_sandbox::control::StopReason;
-use longshore_sandbox::ending::{self, Ending, RingText};
+use longshore_sandbox::ending::{self, Ending, FaultKind, RingText};
 use longshore_tasks::event::{NewQuestion, Outcome};
 use longshore_tasks::id::Json;
 use longshore_tasks::task::{Failure, State, Task};
@@ -149,6 +149,10 @@ pub(crate) fn outcome(
             )),
         },
         Ending::Stopped(reason) => stopped(reason),
+        // A guest that fails over its own cancel is cancelled all the same.
+        Ending::Fault(fault) if fault.kind != FaultKind::Host && why.is_some() => {
+            stopped(why.unwrap_or(StopReason::Cancelled))
+        }
         Ending::Fault(fault) => {
             let mut message = fault.message;
             if let Some(line) = last_line(&stderr.text).filter(|line| !message.contains(line)) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, Request, State};
-use axum::http::{Method, StatusCode, Uri};
+use axum::extract::{OriginalUri, Path, Query, Request, State};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use longshore_catalog::component::{Component, Name};
 use longshore_catalog::store::Installed;
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::App;
 use super::body::{self, BodyError};
+use super::whole;
 use crate::components::{ChangeError, Receipt};
 use crate::follow::{FollowError, Followed};
 use crate::run::Output;
@@ -111,7 +112,7 @@ impl From<BodyError> for ApiError {
     }
 }
 
-pub(super) async fn nothing_here(uri: Uri) -> ApiError {
+pub(super) async fn nothing_here(OriginalUri(uri): OriginalUri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
     ApiError::new(
         StatusCode::NOT_FOUND,
@@ -122,7 +123,7 @@ pub(super) async fn nothing_here(uri: Uri) -> ApiError {
     )
 }
 
-pub(super) async fn wrong_method(method: Method, uri: Uri) -> ApiError {
+pub(super) async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
@@ -208,11 +209,12 @@ pub(super) async fn install(
     let settings = &app.server.settings;
     let pause = Duration::from_secs(settings.body_pause_s);
     let bytes = body::read(&parts.headers, body, settings.upload_bytes, pause).await?;
+    let server = app.server.clone();
     let Receipt {
         component,
         installed,
         warnings,
-    } = app.server.install(name, bytes).await?;
+    } = whole(async move { server.install(name, bytes).await }).await?;
     let status = match installed {
         Installed::Created => StatusCode::CREATED,
         Installed::Replaced(_) | Installed::Unchanged => StatusCode::OK,
@@ -237,7 +239,8 @@ pub(super) async fn remove(
     State(app): State<App>,
     path: PathOf<String>,
 ) -> Result<StatusCode, ApiError> {
-    app.server.remove(name(path)?).await?;
+    let name = name(path)?;
+    whole(async move { app.server.remove(name).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -389,6 +392,10 @@ pub(super) async fn answer(
 ) -> Result<Json<Value>, ApiError> {
     let id = task_id(path)?;
     let bytes = read_json(&app, request).await?;
+    whole(answer_read(app, id, bytes)).await
+}
+
+async fn answer_read(app: App, id: TaskId, bytes: Vec<u8>) -> Result<Json<Value>, ApiError> {
     let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "body", message);
     let Answers { answers } = serde_json::from_slice(&bytes).map_err(|error| {
         bad(format!(
@@ -436,7 +443,8 @@ pub(super) async fn cancel(
     path: PathOf<String>,
 ) -> Result<Json<Value>, ApiError> {
     let id = task_id(path)?;
-    let followed = app.server.cancel_task(id, None).await?;
+    let server = app.server.clone();
+    let followed = whole(async move { server.cancel_task(id, None).await }).await?;
     let task = app.server.task(id, None).await?;
     Ok(Json(json!({
         "id": id.to_string(),

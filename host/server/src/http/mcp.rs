@@ -13,7 +13,7 @@ use longshore_protocol::error::{RpcError, http_status};
 use longshore_protocol::headers::{Field, Headers};
 use longshore_protocol::response;
 
-use super::{App, body, events};
+use super::{App, body, events, whole};
 use crate::dispatch::{Answer, DispatchError, Held, Identity, Incoming, Said};
 use crate::reason::RunReason;
 use crate::wire;
@@ -52,15 +52,30 @@ pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Respon
             return respond(fault.status(), response::error(None, &error));
         }
     };
-    match envelope::parse(&bytes) {
-        Ok(Message::Request(envelope)) => answer(&app, &parts.headers, &envelope).await,
-        // None of them has an effect over HTTP: a request is cancelled by closing its stream.
-        Ok(Message::Notification(_)) => StatusCode::ACCEPTED.into_response(),
-        Err(refusal) => fail(refusal.id.as_ref(), &refusal.error),
+    let served = whole(async move {
+        match envelope::parse(&bytes) {
+            Ok(Message::Request(envelope)) => answer(&app, &parts.headers, &envelope).await,
+            // None of them has an effect over HTTP: a request is cancelled by closing its stream.
+            Ok(Message::Notification(_)) => Served::Now(StatusCode::ACCEPTED.into_response()),
+            Err(refusal) => Served::Now(fail(refusal.id.as_ref(), &refusal.error)),
+        }
+    });
+    match served.await {
+        Served::Now(response) => response,
+        // Waited for here, so that a client that goes away lets go of its call.
+        Served::Held(id, held) => wait(&id, held).await,
     }
 }
 
-async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Response {
+/// What comes of a request.
+enum Served {
+    /// Its answer.
+    Now(Response),
+    /// A call that is to be waited for.
+    Held(RequestId, Held),
+}
+
+async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Served {
     let values = |name: &HeaderName| {
         headers
             .get_all(name)
@@ -76,7 +91,7 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Resp
     let id = &envelope.id;
     let (meta, request) = match decode::over_http(&repeated, envelope) {
         Ok(decoded) => decoded,
-        Err(error) => return fail(Some(id), &error),
+        Err(error) => return Served::Now(fail(Some(id), &error)),
     };
     let incoming = Incoming {
         identity: &Identity::local(),
@@ -84,9 +99,9 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Resp
         can_stream: accepts(headers, "text", "event-stream"),
     };
     match app.server.dispatch(&incoming, request).await {
-        Ok(Answer::Result(result)) => finish(id, Ok(result)),
-        Ok(Answer::Held(held)) => wait(id, held).await,
-        Err(error) => finish(id, Err(error)),
+        Ok(Answer::Result(result)) => Served::Now(finish(id, Ok(result))),
+        Ok(Answer::Held(held)) => Served::Held(id.clone(), held),
+        Err(error) => Served::Now(finish(id, Err(error))),
     }
 }
 

@@ -7,6 +7,7 @@ mod figures;
 mod guard;
 mod mcp;
 mod serve;
+mod stall;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,6 +26,16 @@ pub(crate) struct App {
     pub(crate) address: SocketAddr,
     /// The hash of the admin token: comparing hashes takes the same time wherever two tokens differ.
     pub(crate) admin_token: Arc<blake3::Hash>,
+}
+
+/// Does something to its end, also when the client goes away in the middle of it: what is written to
+/// the store and what must follow it belong together.
+async fn whole<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match tokio::spawn(work).await {
+        Ok(value) => value,
+        // Nobody aborts it, so it panicked: the connection ends as it would have here.
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
 }
 
 fn router(app: App) -> Router {

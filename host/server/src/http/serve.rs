@@ -11,15 +11,21 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service as _;
 
+use super::stall::Unstalled;
 use super::{App, router};
 use crate::server::Server;
 
 /// Headers of one request; a client of ours sends about ten.
 const HEADERS: usize = 64;
+/// How long a client may take none of its answer before its connection is given up.
+const STALL: Duration = Duration::from_secs(30);
+/// File descriptors that are not for connections: the database, uploads, compile children.
+const RESERVED: u64 = 64;
 /// How long open requests may take to end once the server is told to.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -69,7 +75,7 @@ impl Bound {
 
     /// Serves until `stop`, then lets open requests end for a moment.
     pub async fn serve(self, server: Server, admin_token: &str, stop: impl Future<Output = ()>) {
-        let connections = Arc::new(Semaphore::new(server.settings.connections));
+        let connections = Arc::new(Semaphore::new(places(server.settings.connections)));
         let header_time = Duration::from_secs(server.settings.header_s);
         let app = App {
             server,
@@ -96,7 +102,7 @@ impl Bound {
                 .timer(TokioTimer::new())
                 .header_read_timeout(header_time)
                 .max_headers(HEADERS)
-                .serve_connection(TokioIo::new(stream), service);
+                .serve_connection(TokioIo::new(Unstalled::new(stream, STALL)), service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 // Most ends of a connection are the client's business.
@@ -114,6 +120,24 @@ impl Bound {
             tracing::warn!("requests that were still open were given up");
         }
     }
+}
+
+/// Connections at the same time: as many as were allowed, and as this process has descriptors for.
+fn places(allowed: usize) -> usize {
+    let Some(limit) = getrlimit(Resource::Nofile).current else {
+        return allowed;
+    };
+    let fit = usize::try_from(limit.saturating_sub(RESERVED))
+        .unwrap_or(usize::MAX)
+        .max(1);
+    if fit < allowed {
+        tracing::warn!(
+            allowed,
+            fit,
+            "fewer connections than allowed: the limit of open files (ulimit -n) is low"
+        );
+    }
+    allowed.min(fit)
 }
 
 /// The next connection, once there is room for one.

@@ -118,7 +118,6 @@ pub(crate) fn spawn(driver: Driver, ended: oneshot::Receiver<Ended>) {
         async move {
             let drive = tokio::spawn(driver.drive(ended).in_current_span());
             if let Err(panic) = drive.await {
-                tracing::error!(%panic, "the driver of a run ended by a fault of ours");
                 server.sandbox.stop(&control, StopReason::Shutdown);
                 server.runs.ended(call.id, Output::default());
                 let failure = wire::failure(
@@ -129,7 +128,10 @@ pub(crate) fn spawn(driver: Driver, ended: oneshot::Receiver<Ended>) {
                     outcome: Outcome::Failed(failure),
                     usage: Usage::default(),
                 };
-                if let Err(error) = server.change_row(call.id, None, &event).await {
+                let ended = server.change_row(call.id, None, &event).await;
+                // Last, since the row is what counts.
+                tracing::error!(%panic, "the driver of a run ended by a fault of ours");
+                if let Err(error) = ended {
                     tracing::error!(%error, "the task of that run could not be ended");
                 }
             }
@@ -228,7 +230,8 @@ impl Driver {
         if let Some(row) = row {
             self.see_row(*row);
         }
-        if gone && matches!(self.carrier, Carrier::Held { .. }) {
+        if gone {
+            // Also if it is a task by now: whoever had the reply in front of them did not take it.
             self.begin_cancel(StopReason::Abandoned);
         }
         if detach && self.call.may_become_task() {

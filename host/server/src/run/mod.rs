@@ -39,6 +39,8 @@ use crate::server::Server;
 const HOST_ABI: u32 = 1;
 /// Ended runs whose output can still be read. What they printed is not kept by the store.
 const OUTPUTS_KEPT: usize = 256;
+/// What those may hold in all: a guest can print as much as its ring holds in every run.
+const OUTPUT_BYTES_KEPT: usize = 16 * 1024 * 1024;
 
 /// Who calls, and what it can do.
 #[derive(Clone, Debug)]
@@ -202,7 +204,9 @@ impl HeldCall {
     /// What comes next: notifications, and then the reply.
     pub(crate) async fn next(&mut self) -> Heard {
         let Some(asides) = &self.asides else {
-            return Heard::Reply(self.until_replied().await);
+            let reply = self.until_replied().await;
+            self.waits = false;
+            return Heard::Reply(reply);
         };
         if self.replied.is_none() {
             let asides = Arc::clone(asides);
@@ -216,13 +220,12 @@ impl HeldCall {
         if let Some(aside) = self.asides.as_ref().and_then(|asides| asides.last()) {
             return Heard::Aside(aside);
         }
+        self.waits = false;
         Heard::Reply(self.replied.take().flatten())
     }
 
     async fn until_replied(&mut self) -> Option<Reply> {
-        let reply = (&mut self.reply).await.ok();
-        self.waits = false;
-        reply
+        (&mut self.reply).await.ok()
     }
 }
 
@@ -252,7 +255,19 @@ pub(crate) struct Output {
     pub(crate) cpu_ms: Option<u64>,
 }
 
+impl Output {
+    fn bytes(&self) -> usize {
+        let log: usize = self.log.iter().map(LogLine::bytes).sum();
+        self.stdout.text.len() + self.stderr.text.len() + log
+    }
+}
+
 impl Runs {
+    /// Whether a run is here.
+    pub(crate) fn has(&self, id: TaskId) -> bool {
+        self.live.lock().contains_key(&id)
+    }
+
     /// Shows a run its row after somebody else's commit. False if it is not here.
     pub(crate) fn show_row(&self, row: &Task) -> bool {
         let handle = self.live.lock().get(&row.id).cloned();
@@ -293,10 +308,13 @@ impl Runs {
     fn ended(&self, id: TaskId, output: Output) {
         {
             let mut outputs = self.outputs.lock();
-            if outputs.len() == OUTPUTS_KEPT {
+            outputs.push_back((id, output));
+            let bytes = |outputs: &VecDeque<(TaskId, Output)>| -> usize {
+                outputs.iter().map(|(_, output)| output.bytes()).sum()
+            };
+            while outputs.len() > OUTPUTS_KEPT || bytes(&outputs) > OUTPUT_BYTES_KEPT {
                 outputs.pop_front();
             }
-            outputs.push_back((id, output));
         }
         // Last, so that the output can be read at every moment.
         self.live.lock().remove(&id);

@@ -133,7 +133,7 @@ pub(crate) struct LogLine {
 }
 
 impl LogLine {
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.message.len() + self.logger.as_ref().map_or(0, String::len) + size_of::<Self>()
     }
 }

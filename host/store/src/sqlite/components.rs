@@ -69,17 +69,17 @@ fn install(db: &Connection, component: Component, bytes: &[u8]) -> Result<Instal
         .prepare_cached("select digest from component_name where name = ?1")?
         .query_row([name.as_str()], |row| row.get(0))
         .optional()?;
-    let kept: Option<(i64, String)> = db
-        .prepare_cached("select size, meta from component where digest = ?1")?
-        .query_row([digest.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+    let kept: Option<(bool, String)> = db
+        .prepare_cached("select size = ?2 and bytes = ?3, meta from component where digest = ?1")?
+        .query_row(params![digest.as_str(), int(size), bytes], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .optional()?;
     let size = int(size);
-    let known = match &kept {
-        Some((kept_size, kept_meta)) => {
-            *kept_size == size && read_meta(digest.as_str(), kept_meta)? == meta
-        }
-        None => false,
-    };
+    // What was damaged is written again: an upload of the right file heals it.
+    let known = kept.as_ref().is_some_and(|(is_same, kept_meta)| {
+        *is_same && read_meta(digest.as_str(), kept_meta).is_ok_and(|kept| kept == meta)
+    });
     if known && before.as_deref() == Some(digest.as_str()) {
         return Ok(Installed::Unchanged);
     }
@@ -87,8 +87,10 @@ fn install(db: &Connection, component: Component, bytes: &[u8]) -> Result<Instal
         let meta = serde_json::to_string(&meta)
             .map_err(|error| Trouble::Unavailable(error.to_string()))?;
         if kept.is_some() {
-            db.prepare_cached("update component set size = ?2, meta = ?3 where digest = ?1")?
-                .execute(params![digest.as_str(), size, meta])?;
+            db.prepare_cached(
+                "update component set size = ?2, meta = ?3, bytes = ?4 where digest = ?1",
+            )?
+            .execute(params![digest.as_str(), size, meta, bytes])?;
         } else {
             db.prepare_cached(
                 "insert into component (digest, size, meta, bytes) values (?1, ?2, ?3, ?4)",
@@ -122,27 +124,39 @@ fn installed(db: &Connection) -> Result<Vec<Component>, Trouble> {
     let mut rows = select.query([])?;
     let mut components = Vec::new();
     while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
-        let digest: String = row.get(1)?;
-        let meta: String = row.get(4)?;
-        let Meta {
-            tools,
-            imports,
-            volatile,
-        } = read_meta(&digest, &meta)?;
-        components.push(Component {
-            name: name
-                .parse()
-                .map_err(|_| Trouble::Corrupt(format!("a component's name is {name:?}")))?,
-            digest: Digest::from_stored(digest),
-            size: count(row.get(3)?)?,
-            tools,
-            imports,
-            volatile,
-            installed_at_ms: row.get(2)?,
-        });
+        match installed_row(row) {
+            Ok(component) => components.push(component),
+            // One damaged row must not keep the others from being served.
+            Err(Trouble::Corrupt(what)) => tracing::error!(
+                what,
+                "a component cannot be read from the database: upload it again"
+            ),
+            Err(trouble) => return Err(trouble),
+        }
     }
     Ok(components)
+}
+
+fn installed_row(row: &rusqlite::Row<'_>) -> Result<Component, Trouble> {
+    let name: String = row.get(0)?;
+    let digest: String = row.get(1)?;
+    let meta: String = row.get(4)?;
+    let Meta {
+        tools,
+        imports,
+        volatile,
+    } = read_meta(&digest, &meta)?;
+    Ok(Component {
+        name: name
+            .parse()
+            .map_err(|_| Trouble::Corrupt(format!("a component's name is {name:?}")))?,
+        digest: Digest::from_stored(digest),
+        size: count(row.get(3)?)?,
+        tools,
+        imports,
+        volatile,
+        installed_at_ms: row.get(2)?,
+    })
 }
 
 fn bytes(db: &Connection, digest: &Digest) -> Result<Option<Vec<u8>>, Trouble> {

@@ -32,21 +32,63 @@ macro_rules! select_tasks {
 pub(super) use select_tasks;
 
 /// Reads the rows of a `select_tasks!`, in which the rows of one task follow each other.
-pub(super) fn tasks(mut rows: Rows<'_>) -> Result<Vec<Task>, Trouble> {
+pub(super) fn tasks(rows: Rows<'_>) -> Result<Vec<Task>, Trouble> {
+    each_task(rows, Err)
+}
+
+/// The same without the tasks that cannot be read: one damaged row must not keep all others from being
+/// looked after.
+pub(super) fn readable_tasks(rows: Rows<'_>) -> Result<Vec<Task>, Trouble> {
+    each_task(rows, |trouble| match trouble {
+        Trouble::Corrupt(what) => {
+            tracing::error!(
+                what,
+                "a task in the database cannot be read and is left as it is"
+            );
+            Ok(())
+        }
+        trouble => Err(trouble),
+    })
+}
+
+fn each_task(
+    mut rows: Rows<'_>,
+    damaged: impl Fn(Trouble) -> Result<(), Trouble>,
+) -> Result<Vec<Task>, Trouble> {
     let mut tasks: Vec<Task> = Vec::new();
-    let mut last = None;
+    // The task whose rows are read now, or none if it cannot be.
+    let mut current: Option<(i64, Option<Task>)> = None;
     while let Some(row) = rows.next()? {
         let mut columns = Columns { row, next: 0 };
         let key: i64 = columns.take()?;
-        if last != Some(key) {
-            last = Some(key);
-            tasks.push(task(&mut columns)?);
+        if current.as_ref().is_none_or(|(last, _)| *last != key) {
+            tasks.extend(current.take().and_then(|(_, task)| task));
+            let read = match task(&mut columns) {
+                Ok(task) => Some(task),
+                Err(trouble) => {
+                    damaged(trouble)?;
+                    None
+                }
+            };
+            current = Some((key, read));
         }
         columns.next = 37;
-        if let (Some(task), Some(question)) = (tasks.last_mut(), question(&mut columns)?) {
-            task.questions.push(question);
+        let Some((_, slot @ Some(_))) = &mut current else {
+            continue;
+        };
+        match question(&mut columns) {
+            Ok(question) => {
+                if let (Some(task), Some(question)) = (slot.as_mut(), question) {
+                    task.questions.push(question);
+                }
+            }
+            Err(trouble) => {
+                damaged(trouble)?;
+                *slot = None;
+            }
         }
     }
+    tasks.extend(current.and_then(|(_, task)| task));
     Ok(tasks)
 }
 

@@ -324,7 +324,7 @@ fn get(db: &Connection, id: TaskId) -> Result<Option<Task>, Trouble> {
 
 fn orphans(db: &Connection, node: &NodeId, limit: usize) -> Result<Vec<Task>, Trouble> {
     let mut select = db.prepare_cached(ORPHANS)?;
-    rows::tasks(select.query(params![node.0, int(limit as u64)])?)
+    rows::readable_tasks(select.query(params![node.0, int(limit as u64)])?)
 }
 
 fn list(db: &Connection, query: &Query) -> Result<Page, Trouble> {
@@ -361,7 +361,14 @@ fn list(db: &Connection, query: &Query) -> Result<Page, Trouble> {
     ])?;
     let mut found: Vec<(i64, Summary)> = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(rows::summary(row)?);
+        match rows::summary(row) {
+            Ok(summary) => found.push(summary),
+            // One damaged row must not hide all others.
+            Err(Trouble::Corrupt(what)) => {
+                tracing::error!(what, "a task in the database cannot be listed")
+            }
+            Err(trouble) => return Err(trouble),
+        }
     }
     let next = if found.len() > limit {
         found.truncate(limit);
