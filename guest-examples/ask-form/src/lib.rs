@@ -1,50 +1,39 @@
 //! A tool that needs an answer from the person before it can go on.
 
-use longshore_guest::ask::{self, Reply};
-use longshore_guest::tool::NoArguments;
-use longshore_guest::{Description, Outcome, TaskMode, Tool};
-use serde_json::json;
+use longshore_guest::ask::Reply;
+use longshore_guest::{Argument, CallError, Context, tool};
 
-struct AskForm;
-
-#[derive(serde::Deserialize)]
+#[derive(Argument)]
 struct Person {
+    #[tool(title = "Name")]
     name: String,
-    // JSON has one kind of number: a client may send 36.0, which is an integer to the schema.
-    age: f64,
-    choice: String,
+    #[tool(title = "Age", maximum = 150)]
+    age: u8,
+    #[tool(title = "Favourite colour")]
+    choice: Colour,
 }
 
-impl Tool for AskForm {
-    const NAME: &'static str = "ask-form";
-    type Arguments = NoArguments;
+#[derive(Debug, Argument)]
+#[tool(rename_all = "kebab-case")]
+enum Colour {
+    Red,
+    Green,
+    Blue,
+}
 
-    fn describe() -> Description {
-        Description {
-            description: "Asks the person for a name, an age and a colour, and says what they answered.",
-            task_mode: TaskMode::Always,
-            ..Description::default()
+/// Asks the person for a name, an age and a colour, and says what they answered.
+#[tool(task_mode = "always")]
+fn ask_form(ctx: &Context) -> Result<String, CallError> {
+    Ok(match ctx.ask("person", "Who are you?")? {
+        Reply::Accepted(Person { name, age, choice }) => {
+            let colour = match choice {
+                Colour::Red => "red",
+                Colour::Green => "green",
+                Colour::Blue => "blue",
+            };
+            format!("{name} is {age} and chose {colour}")
         }
-    }
-
-    fn call(_: NoArguments) -> Outcome {
-        let schema = json!({
-            "type": "object",
-            "properties": {
-                "name": { "type": "string", "title": "Name" },
-                "age": { "type": "integer", "title": "Age", "minimum": 0, "maximum": 150 },
-                "choice": { "type": "string", "title": "Favourite colour", "enum": ["red", "green", "blue"] },
-            },
-            "required": ["name", "age", "choice"],
-        });
-        Ok(match ask::form("person", "Who are you?", &schema, None)? {
-            Reply::Accepted(Person { name, age, choice }) => {
-                format!("{name} is {age} and chose {choice}").into()
-            }
-            Reply::Declined => "the person declined to answer".into(),
-            Reply::Dismissed => "the person closed the question".into(),
-        })
-    }
+        Reply::Declined => "the person declined to answer".to_owned(),
+        Reply::Dismissed => "the person closed the question".to_owned(),
+    })
 }
-
-longshore_guest::export!(AskForm);

@@ -4,8 +4,8 @@ mod wasi;
 
 use std::hint::black_box;
 
-use longshore_guest::ask::{self, Question};
-use longshore_guest::{CallError, Description, Outcome, Tool, task};
+use longshore_guest::ask::Question;
+use longshore_guest::{Argument, CallError, Context, tool};
 use serde_json::json;
 
 /// One more than may be open at once.
@@ -15,15 +15,8 @@ const OUTPUT: usize = (1 << 20) + 1;
 /// Far more than may be shown one by one.
 const STATUSES: u32 = 10_000;
 
-struct Limits;
-
-#[derive(serde::Deserialize)]
-struct Arguments {
-    what: Rule,
-}
-
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Argument)]
+#[tool(rename_all = "kebab-case")]
 enum Rule {
     Recursion,
     Exit,
@@ -38,62 +31,43 @@ enum Rule {
     NestedStep,
 }
 
-impl Tool for Limits {
-    const NAME: &'static str = "limits";
-    type Arguments = Arguments;
-
-    fn describe() -> Description {
-        Description {
-            description: "Breaks one rule of the sandbox, to show what becomes of it.",
-            input: json!({
-                "type": "object",
-                "properties": {
-                    "what": {
-                        "enum": [
-                            "recursion", "exit", "random", "loop", "stubborn", "trap", "status", "questions", "output",
-                            "cancelled", "nested-step",
-                        ],
-                        "description": "Which one.",
-                    },
-                },
-                "required": ["what"],
-            }),
-            ..Description::default()
+/// Breaks one rule of the sandbox, to show what becomes of it.
+#[tool]
+fn limits(
+    /** Which one. */
+    what: Rule,
+    ctx: &Context,
+) -> Result<String, CallError> {
+    match what {
+        Rule::Recursion => Ok(format!("came back from {} calls", recurse(1))),
+        Rule::Exit => std::process::exit(3),
+        Rule::Random => Ok(format!("got {} bytes", wasi::random(u64::MAX).len())),
+        Rule::Loop => run_for_ever(),
+        Rule::Stubborn => {
+            // From here on it has its grace after a cancel, and does not use it.
+            let _ = ctx.is_cancelled();
+            run_for_ever()
         }
-    }
-
-    fn call(Arguments { what }: Arguments) -> Outcome {
-        match what {
-            Rule::Recursion => Ok(format!("came back from {} calls", recurse(1)).into()),
-            Rule::Exit => std::process::exit(3),
-            Rule::Random => Ok(format!("got {} bytes", wasi::random(u64::MAX).len()).into()),
-            Rule::Loop => run_for_ever(),
-            Rule::Stubborn => {
-                // From here on it has its grace after a cancel, and does not use it.
-                task::is_cancelled();
-                run_for_ever()
+        Rule::Trap => core::arch::wasm32::unreachable(),
+        Rule::Status => {
+            for n in 1..=STATUSES {
+                ctx.status(format!("status {n}"));
             }
-            Rule::Trap => core::arch::wasm32::unreachable(),
-            Rule::Status => {
-                for n in 1..=STATUSES {
-                    task::set_status(&format!("status {n}"));
-                }
-                Ok(format!("set {STATUSES} statuses").into())
-            }
-            Rule::Questions => {
-                let schema = json!({ "type": "object", "properties": {} });
-                let question =
-                    |n| Question::form("One of many", &schema).with_key(format!("question-{n}"));
-                let questions: Vec<_> = (1..=QUESTIONS).map(question).collect();
-                let answers = ask::all(&questions, None)?;
-                Ok(format!("got {} answers", answers.len()).into())
-            }
-            Rule::Output => Ok("x".repeat(OUTPUT).into()),
-            Rule::Cancelled => Err(CallError::Cancelled),
-            Rule::NestedStep => {
-                task::step("outer", || task::step("inner", || ()));
-                Ok("nested".into())
-            }
+            Ok(format!("set {STATUSES} statuses"))
+        }
+        Rule::Questions => {
+            let schema = json!({ "type": "object", "properties": {} });
+            let question =
+                |n| Question::form("One of many", &schema).with_key(format!("question-{n}"));
+            let questions: Vec<_> = (1..=QUESTIONS).map(question).collect();
+            let answers = ctx.ask_all(&questions, None)?;
+            Ok(format!("got {} answers", answers.len()))
+        }
+        Rule::Output => Ok("x".repeat(OUTPUT)),
+        Rule::Cancelled => Err(CallError::Cancelled),
+        Rule::NestedStep => {
+            ctx.step("outer", || ctx.step("inner", || ()));
+            Ok("nested".to_owned())
         }
     }
 }
@@ -113,5 +87,3 @@ fn run_for_ever() -> ! {
         black_box(());
     }
 }
-
-longshore_guest::export!(Limits);

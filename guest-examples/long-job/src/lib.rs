@@ -2,47 +2,24 @@
 
 use std::time::Duration;
 
-use longshore_guest::{Description, Outcome, TaskMode, Tool, task};
-use serde_json::json;
+use longshore_guest::{CallError, Context, tool};
 
-struct LongJob;
-
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Arguments {
+/// Works through a number of steps, waiting in each.
+#[tool(task_mode = "always")]
+fn long_job(
+    /// How many.
+    #[tool(minimum = 1)]
     steps: u32,
+    /// Milliseconds in each.
+    #[tool(name = "step-ms")]
     step_ms: u64,
-}
-
-impl Tool for LongJob {
-    const NAME: &'static str = "long-job";
-    type Arguments = Arguments;
-
-    fn describe() -> Description {
-        Description {
-            description: "Works through a number of steps, waiting in each.",
-            input: json!({
-                "type": "object",
-                "properties": {
-                    "steps": { "type": "integer", "minimum": 1, "maximum": u32::MAX, "description": "How many." },
-                    "step-ms": { "type": "integer", "minimum": 0, "description": "Milliseconds in each." },
-                },
-                "required": ["steps", "step-ms"],
-            }),
-            task_mode: TaskMode::Always,
-            ..Description::default()
-        }
+    ctx: &Context,
+) -> Result<String, CallError> {
+    for step in 1..=steps {
+        ctx.status(format!("step {step} of {steps}"));
+        ctx.progress(step.into(), steps.into());
+        ctx.check_cancelled()?;
+        ctx.sleep(Duration::from_millis(step_ms))?;
     }
-
-    fn call(Arguments { steps, step_ms }: Arguments) -> Outcome {
-        for step in 1..=steps {
-            task::set_status(&format!("step {step} of {steps}"));
-            task::report_progress(step.into(), Some(steps.into()), None);
-            task::check_cancelled()?;
-            task::sleep(Duration::from_millis(step_ms))?;
-        }
-        Ok(format!("done: {steps} steps").into())
-    }
+    Ok(format!("done: {steps} steps"))
 }
-
-longshore_guest::export!(LongJob);

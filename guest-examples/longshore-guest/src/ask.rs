@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::argument::Argument;
 use crate::bindings::longshore::tool::task as host;
 use crate::task::whole_millis;
 
@@ -78,6 +79,12 @@ impl Question {
         })
     }
 
+    /// A form with a field for each of `T`: texts, numbers, booleans and choices.
+    #[must_use]
+    pub fn form_of<T: Argument>(message: impl Into<String>) -> Self {
+        Self::form(message, &T::schema())
+    }
+
     /// A page to visit.
     #[must_use]
     pub fn visit(message: impl Into<String>, url: impl Into<String>) -> Self {
@@ -109,11 +116,26 @@ impl Answer {
     /// # Errors
     /// `Invalid` if it does not fit `T`, or answers another kind of question.
     pub fn into_reply<T: DeserializeOwned>(self) -> Result<Reply<T>, AskError> {
+        self.read(|content| serde_json::from_str(content).map_err(|error| error.to_string()))
+    }
+
+    /// Reads the answer to a form that was made for `T`.
+    ///
+    /// # Errors
+    /// `Invalid` if it does not fit `T`, or answers another kind of question.
+    pub fn into_argument<T: Argument>(self) -> Result<Reply<T>, AskError> {
+        self.read(|content| {
+            let value = serde_json::from_str(content).map_err(|error| error.to_string())?;
+            T::from_json(value).map_err(|mismatch| mismatch.to_string())
+        })
+    }
+
+    fn read<T>(self, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Reply<T>, AskError> {
         match self {
-            Self::Accepted(content) => serde_json::from_str(content.as_deref().unwrap_or("null"))
+            Self::Accepted(content) => read(content.as_deref().unwrap_or("null"))
                 .map(Reply::Accepted)
-                .map_err(|error| {
-                    AskError::Invalid(format!("the answer does not fit its type: {error}"))
+                .map_err(|why| {
+                    AskError::Invalid(format!("the answer does not fit its type: {why}"))
                 }),
             Self::Declined => Ok(Reply::Declined),
             Self::Dismissed => Ok(Reply::Dismissed),

@@ -6,9 +6,17 @@
 )]
 
 wit_bindgen::generate!({
-    world: "tool-component",
+    // All that the helper speaks of. What a component does not use is left out of it.
+    inline: "
+        package longshore:guest;
+
+        world helper {
+            include longshore:tool/tool-component@0.1.0;
+            import longshore:tool/changes@0.1.0;
+        }
+    ",
     path: "../../wit",
+    world: "longshore:guest/helper",
+    generate_all,
     additional_derives: [PartialEq, Eq],
-    default_bindings_module: "longshore_guest::bindings",
-    pub_export_macro: true,
 });

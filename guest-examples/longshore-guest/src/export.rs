@@ -1,14 +1,17 @@
 //! From tools to a component.
+//!
+//! Each tool leaves an [`Entry`] in a table that the linker puts together, so that nobody writes a list of them, and
+//! this crate exports the component's functions over it.
 
+use crate::argument::{Members, Mismatch};
 use crate::bindings::exports::longshore::tool::tools;
 use crate::bindings::longshore::tool::types::CallError;
 use crate::panic::install_hook;
 use crate::result::Outcome;
 use crate::tool::{Description, Tool};
 
-/// One row of a component's table of tools, as [`export!`](crate::export!) makes it from a [`Tool`]: functions, so
-/// that a call builds nothing for the tools that it does not call.
-#[doc(hidden)]
+/// One row of a component's table of tools: functions, so that a call builds nothing for the tools that it does not
+/// call.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The name that callers use.
@@ -18,6 +21,8 @@ pub struct Entry {
     /// Runs the tool on arguments in JSON.
     pub call: fn(&str) -> Outcome,
 }
+
+inventory::collect!(Entry);
 
 impl Entry {
     /// The row of a tool.
@@ -32,31 +37,61 @@ impl Entry {
 }
 
 fn call_parsed<T: Tool>(arguments: &str) -> Outcome {
-    let arguments = serde_json::from_str(arguments).map_err(|error| {
-        CallError::tool(format!("the arguments of {} do not fit: {error}", T::NAME))
-    })?;
+    let arguments =
+        serde_json::from_str(arguments).map_err(|error| does_not_fit(T::NAME, &error))?;
     T::call(arguments)
 }
 
-/// Answers `list-tools`.
-#[doc(hidden)]
-#[must_use]
-pub fn list(entries: &[Entry]) -> Vec<tools::Tool> {
-    install_hook();
-    entries
-        .iter()
-        .map(|entry| (entry.describe)().into_wire(entry.name))
-        .collect()
+/// Runs a tool on arguments that are taken one by one.
+///
+/// # Errors
+/// What the tool gives, or that the arguments do not fit.
+pub fn run(
+    name: &str,
+    arguments: &str,
+    tool: fn(&mut Members) -> Result<Outcome, Mismatch>,
+) -> Outcome {
+    let value = serde_json::from_str(arguments).map_err(|error| does_not_fit(name, &error))?;
+    Members::of(value)
+        .and_then(|mut members| tool(&mut members))
+        .unwrap_or_else(|mismatch| Err(does_not_fit(name, &mismatch)))
 }
 
-/// Answers `call-tool`.
-#[doc(hidden)]
-pub fn call(entries: &[Entry], name: &str, arguments: &str) -> Outcome {
+fn does_not_fit(name: &str, why: &dyn std::fmt::Display) -> CallError {
+    CallError::tool(format!("the arguments of {name} do not fit: {why}"))
+}
+
+struct Component;
+
+impl tools::Guest for Component {
+    fn list_tools() -> Vec<tools::Tool> {
+        install_hook();
+        list(inventory::iter::<Entry>())
+    }
+
+    fn call_tool(name: String, arguments: String) -> Outcome {
+        install_hook();
+        call(inventory::iter::<Entry>(), &name, &arguments)
+    }
+}
+
+crate::bindings::export!(Component with_types_in crate::bindings);
+
+/// In the order of their names: the linker has none.
+fn list<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<tools::Tool> {
+    let mut tools: Vec<tools::Tool> = entries
+        .into_iter()
+        .map(|entry| (entry.describe)().into_wire(entry.name))
+        .collect();
+    tools.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    tools
+}
+
+fn call<'a>(entries: impl IntoIterator<Item = &'a Entry>, name: &str, arguments: &str) -> Outcome {
     /// JSON-RPC 2.0, invalid params: the host only calls tools that were listed, so this is another component's.
     const INVALID_PARAMS: i32 = -32602;
 
-    install_hook();
-    match entries.iter().find(|entry| entry.name == name) {
+    match entries.into_iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.call)(arguments),
         None => Err(CallError::rpc(
             INVALID_PARAMS,
@@ -65,28 +100,11 @@ pub fn call(entries: &[Entry], name: &str, arguments: &str) -> Outcome {
     }
 }
 
-/// Makes a component of tools: `longshore_guest::export!(Hello, Goodbye);`, once in a `cdylib` crate. It takes types
-/// that implement [`Tool`](crate::Tool).
+/// Adds tools that are types which implement [`Tool`](crate::Tool) to the component: `longshore_guest::export!(Hello);`.
 #[macro_export]
 macro_rules! export {
     ($($tool:ty),+ $(,)?) => {
-        const _: () = {
-            struct Component;
-
-            const ENTRIES: &[$crate::Entry] = &[$($crate::Entry::of::<$tool>()),+];
-
-            impl $crate::bindings::exports::longshore::tool::tools::Guest for Component {
-                fn list_tools() -> ::std::vec::Vec<$crate::bindings::exports::longshore::tool::tools::Tool> {
-                    $crate::list(ENTRIES)
-                }
-
-                fn call_tool(name: ::std::string::String, arguments: ::std::string::String) -> $crate::Outcome {
-                    $crate::call(ENTRIES, &name, &arguments)
-                }
-            }
-
-            $crate::bindings::export!(Component with_types_in $crate::bindings);
-        };
+        $($crate::private::inventory::submit! { $crate::private::Entry::of::<$tool>() })+
     };
 }
 
@@ -128,6 +146,17 @@ mod tests {
             (&*listed[0].name, &*listed[0].description),
             ("double", "Doubles a number.")
         );
+    }
+
+    #[test]
+    fn tools_are_listed_in_the_order_of_their_names() {
+        let named = |name| Entry {
+            name,
+            ..Entry::of::<Double>()
+        };
+        let listed = list(&[named("b"), named("c"), named("a")]);
+        let names: Vec<&str> = listed.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, ["a", "b", "c"]);
     }
 
     #[test]

@@ -1,63 +1,196 @@
 //! Write a Longshore tool in Rust.
 //!
-//! A tool is a type that implements [`Tool`]; [`export!`] makes a component of one or more of them.
+//! A tool is a function:
 //!
 //! ```no_run
-//! use longshore_guest::{Description, Outcome, Tool};
-//! use serde_json::json;
+//! use longshore_guest::tool;
 //!
-//! struct Hello;
-//!
-//! #[derive(serde::Deserialize)]
-//! struct Arguments {
-//!     name: String,
+//! /// Greets somebody by name.
+//! #[tool]
+//! fn hello(/** Who is greeted. */ name: String) -> String {
+//!     format!("Hello, {name}!")
 //! }
-//!
-//! impl Tool for Hello {
-//!     const NAME: &'static str = "hello";
-//!     type Arguments = Arguments;
-//!
-//!     fn describe() -> Description {
-//!         Description {
-//!             description: "Greets somebody by name.",
-//!             input: json!({
-//!                 "type": "object",
-//!                 "properties": { "name": { "type": "string" } },
-//!                 "required": ["name"],
-//!             }),
-//!             ..Description::default()
-//!         }
-//!     }
-//!
-//!     fn call(arguments: Arguments) -> Outcome {
-//!         Ok(format!("Hello, {}!", arguments.name).into())
-//!     }
-//! }
-//!
-//! longshore_guest::export!(Hello);
 //! # fn main() {}
 //! ```
 //!
 //! The crate that holds it is a `cdylib`; `cargo build --release --target wasm32-wasip2` gives the component.
 //!
-//! - [`tool`]: what a tool is and says of itself.
-//! - [`result`]: what it answers, well or not.
-//! - [`task`]: what it can do while it runs: status, progress, sleep, steps, log.
-//! - [`ask`]: questions to the person, their client and its model.
+//! - [`macro@tool`]: a function becomes a tool. [`Argument`](macro@Argument) and [`Schema`](macro@Schema): structs
+//!   and enums in its arguments and its result.
+//! - [`Context`]: the call that is running: status, progress, questions, sleep, steps, log.
+//! - [`result`]: what a tool answers, well or not.
+//! - [`task`] and [`ask`]: what [`Context`] does, as functions.
+//! - [`changes`]: notices to the clients that listen.
+//! - [`mod@tool`]: the long form, for what the macro cannot say, such as a schema written by hand.
 //! - [`bindings`]: the contract itself, for what has no shorter form here.
 
+// The macros name this crate from outside, and its own tests use them.
+extern crate self as longshore_guest;
+
+pub mod argument;
 pub mod ask;
 pub mod bindings;
+pub mod changes;
+mod context;
 mod export;
 mod panic;
 pub mod result;
+mod schema;
 pub mod task;
 pub mod tool;
 
+pub use argument::Argument;
 pub use bindings::exports::longshore::tool::tools::TaskMode;
 pub use bindings::longshore::tool::types::{Block, CallError, ToolResult};
-pub use result::Outcome;
+pub use context::Context;
+pub use result::{Cancelled, Outcome};
+pub use schema::Schema;
 pub use tool::{Description, Requirement, Tool};
 
+/// Makes a tool of a function, and a component of all the tools in a crate: there is no list of them to write.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use longshore_guest::{CallError, Context, tool};
+///
+/// /// Counts down to zero, and says so.
+/// #[tool(task_mode = "always", read_only)]
+/// fn count_down(
+///     /// Where it starts.
+///     #[tool(minimum = 1)]
+///     from: u32,
+///     /// Seconds between two numbers.
+///     #[tool(default = 1.0)]
+///     pause: f64,
+///     ctx: &Context,
+/// ) -> Result<String, CallError> {
+///     let pause = Duration::try_from_secs_f64(pause).map_err(|error| error.to_string())?;
+///     for left in (1..=from).rev() {
+///         ctx.status(format!("{left} to go"));
+///         ctx.sleep(pause)?;
+///     }
+///     Ok("zero".to_owned())
+/// }
+/// # fn main() {}
+/// ```
+///
+/// **Name.** That of the function, with `-` for `_`.
+///
+/// **Description.** The doc comment. Models choose by it.
+///
+/// **Arguments.** Each is a member of the JSON object that callers give, described by its own doc comment. There are
+/// texts, integers (a caller may write `3.0`), floats, `bool`, `Option` for what may be left out, `Vec`, maps with
+/// `String` keys, [`serde_json::Value`] for anything, and structs and enums that derive [`Argument`](macro@Argument).
+/// The host checks them against the schema before the tool runs. An argument of type `&Context` is not the caller's:
+/// it is the call that is running.
+///
+/// **Result.** A text, a number, a [`ToolResult`], or a `Result` of one. An error of any type that is `Display` is an
+/// answer that the model can read, and try again; [`CallError`] can say other things. A panic ends the call, and its
+/// message is the last word of the log.
+///
+/// Options of the tool, `#[tool(...)]`:
+///
+/// - `name = "..."`, `title = "..."`: the name for callers, and one for people.
+/// - `task_mode = "never" | "on-detach" | "auto" | "always"`: when a call becomes a task; `auto` if not said.
+/// - `requires("tasks", "elicitation.form", ...)`: what a caller must be capable of; see [`Requirement`].
+/// - `output`: the result is data, and its type derives `Serialize` and [`Schema`](macro@Schema).
+/// - `deadline_ms = N`: what a call may take, in milliseconds.
+/// - `read_only`, `idempotent`, `destructive = false`, `open_world = false`: hints to clients, and to the host, which
+///   may start a call again whose process died if it is one of the first two.
+///
+/// Options of an argument:
+///
+/// - `name = "..."`: the name for callers.
+/// - `default` or `default = VALUE`: it may be left out, and this stands in.
+/// - `title`, `minimum`, `maximum`, `min_length`, `max_length`, `min_items`, `max_items`, `pattern`, `format`: as in
+///   JSON Schema.
+/// - `header = "Name"`: clients repeat the value in the HTTP header `Mcp-Param-Name`, for what stands between to read.
+///   Never for a secret.
+pub use longshore_guest_macros::tool;
+
+/// Makes a struct or an enum a type that an argument of a tool may have, or the answer to a form.
+///
+/// ```
+/// use longshore_guest::{Argument, Schema};
+/// use serde_json::json;
+///
+/// /// A place in a city.
+/// #[derive(Argument)]
+/// struct Address {
+///     street: String,
+///     /// The number of the house.
+///     #[tool(minimum = 1)]
+///     number: u32,
+///     kind: Option<Kind>,
+/// }
+///
+/// #[derive(Argument)]
+/// #[tool(rename_all = "kebab-case")]
+/// enum Kind {
+///     Home,
+///     WorkPlace,
+/// }
+///
+/// assert_eq!(
+///     Address::schema(),
+///     json!({
+///         "type": "object",
+///         "properties": {
+///             "street": { "type": "string" },
+///             "number": {
+///                 "type": "integer", "minimum": 1, "maximum": u32::MAX, "description": "The number of the house.",
+///             },
+///             "kind": { "type": "string", "enum": ["home", "work-place"] },
+///         },
+///         "required": ["street", "number"],
+///         "additionalProperties": false,
+///         "description": "A place in a city.",
+///     })
+/// );
+/// let address = Address::from_json(json!({ "street": "Dock Road", "number": 7.0, "kind": "work-place" }));
+/// assert!(matches!(address, Ok(Address { number: 7, kind: Some(Kind::WorkPlace), .. })));
+/// ```
+///
+/// Fields have the options of an argument of [`macro@tool`], variants have `name`. Names are as in the source unless
+/// `rename_all` is one of `kebab-case`, `snake_case`, `camelCase` and `PascalCase`.
+pub use longshore_guest_macros::Argument;
+
+/// Says how the values of a struct or an enum look as JSON, for a tool with `output`. It goes with serde's
+/// `Serialize`, and follows its `rename`, `rename_all` and `skip_serializing_if`.
+///
+/// ```
+/// use longshore_guest::Schema;
+/// use serde_json::json;
+///
+/// #[derive(serde::Serialize, Schema)]
+/// struct Counts {
+///     words: u64,
+///     longest: Option<String>,
+/// }
+///
+/// assert_eq!(
+///     Counts::schema(),
+///     json!({
+///         "type": "object",
+///         "properties": {
+///             "words": { "type": "integer", "minimum": 0 },
+///             "longest": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+///         },
+///         "required": ["words", "longest"],
+///         "additionalProperties": false,
+///     })
+/// );
+/// ```
+pub use longshore_guest_macros::Schema;
+
+/// What the macros use, and nobody else.
 #[doc(hidden)]
-pub use export::{Entry, call, list};
+pub mod private {
+    pub use inventory;
+    pub use serde_json::{Value, json};
+
+    pub use crate::argument::{Members, choice};
+    pub use crate::export::{Entry, run};
+    pub use crate::schema::{Member, described, object};
+}

@@ -13,14 +13,129 @@
 //! # assert!(halve(3).is_err());
 //! ```
 
+use std::any::Any;
+use std::error::Error;
+use std::fmt::Display;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::bindings::longshore::tool::task::AskError;
 use crate::bindings::longshore::tool::types::{Block, CallError, RpcError, ToolResult};
+use crate::schema::Schema;
 
 /// How a call ends.
 pub type Outcome = Result<ToolResult, CallError>;
+
+/// What a tool may answer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the answer of a tool",
+    label = "not a text, a number or a `ToolResult`",
+    note = "for an answer that is data, derive `Serialize` and `longshore_guest::Schema` and say `#[tool(output)]`"
+)]
+pub trait IntoResult {
+    /// The result that this is.
+    fn into_result(self) -> ToolResult;
+}
+
+impl IntoResult for ToolResult {
+    fn into_result(self) -> ToolResult {
+        self
+    }
+}
+
+impl IntoResult for Vec<Block> {
+    fn into_result(self) -> ToolResult {
+        ToolResult::blocks(self)
+    }
+}
+
+/// A tool that has done its work and has nothing to say.
+impl IntoResult for () {
+    fn into_result(self) -> ToolResult {
+        ToolResult::blocks(Vec::new())
+    }
+}
+
+macro_rules! into_text {
+    ($($ty:ty)+) => {
+        $(impl IntoResult for $ty {
+            fn into_result(self) -> ToolResult {
+                ToolResult::text(self.to_string())
+            }
+        })+
+    };
+}
+
+into_text!(String &str bool char u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+
+/// What a tool may return: an answer, or a [`Result`] of one.
+///
+/// An error of any type is a tool error with its text, but [`CallError`], [`Cancelled`] and [`AskError`] keep their
+/// meaning, in a `Box<dyn Error>` too.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be what a tool returns",
+    label = "not a text, a number, a `ToolResult`, nor a `Result` of one",
+    note = "for an answer that is data, derive `Serialize` and `longshore_guest::Schema` and say `#[tool(output)]`",
+    note = "an error needs to be `Display`"
+)]
+pub trait IntoOutcome {
+    /// How the call ends.
+    ///
+    /// # Errors
+    /// If the tool did not manage.
+    fn into_outcome(self) -> Outcome;
+}
+
+impl<T: IntoResult> IntoOutcome for T {
+    fn into_outcome(self) -> Outcome {
+        Ok(self.into_result())
+    }
+}
+
+impl<T: IntoResult, E: Display + 'static> IntoOutcome for Result<T, E> {
+    fn into_outcome(self) -> Outcome {
+        self.map(IntoResult::into_result).map_err(CallError::of)
+    }
+}
+
+/// What a tool with `#[tool(output)]` may return: data that has a schema, or a [`Result`] of it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the answer of a tool with `output`",
+    label = "not data with a schema, nor a `Result` of it",
+    note = "derive `serde::Serialize` and `longshore_guest::Schema` for it",
+    note = "an error needs to be `Display`"
+)]
+pub trait IntoData {
+    /// The schema of the data.
+    fn schema() -> Value;
+
+    /// How the call ends.
+    ///
+    /// # Errors
+    /// If the tool did not manage.
+    fn into_data(self) -> Outcome;
+}
+
+impl<T: Serialize + Schema> IntoData for T {
+    fn schema() -> Value {
+        <T as Schema>::schema()
+    }
+
+    fn into_data(self) -> Outcome {
+        ToolResult::structured(&self)
+    }
+}
+
+impl<T: Serialize + Schema, E: Display + 'static> IntoData for Result<T, E> {
+    fn schema() -> Value {
+        <T as Schema>::schema()
+    }
+
+    fn into_data(self) -> Outcome {
+        ToolResult::structured(&self.map_err(CallError::of)?)
+    }
+}
 
 impl ToolResult {
     /// A result that is one text.
@@ -75,6 +190,35 @@ impl From<&str> for ToolResult {
 }
 
 impl CallError {
+    /// What an error of any type means.
+    fn of<E: Display + 'static>(error: E) -> Self {
+        let mut error = Some(error);
+        let known = known::<Self>(&mut error)
+            .or_else(|| known::<Cancelled>(&mut error).map(Self::from))
+            .or_else(|| known::<AskError>(&mut error).map(Self::from))
+            .or_else(|| known::<Box<dyn Error>>(&mut error).map(Self::of_boxed))
+            .or_else(|| {
+                known::<Box<dyn Error + Send + Sync>>(&mut error).map(|error| Self::of_boxed(error))
+            });
+        // The alternate form is the one in which error types that keep their causes show them.
+        known.unwrap_or_else(|| {
+            Self::tool(error.map(|error| format!("{error:#}")).unwrap_or_default())
+        })
+    }
+
+    fn of_boxed(error: Box<dyn Error>) -> Self {
+        error
+            .downcast::<Self>()
+            .map(|error| *error)
+            .or_else(|error| {
+                error
+                    .downcast::<Cancelled>()
+                    .map(|error| Self::from(*error))
+            })
+            .or_else(|error| error.downcast::<AskError>().map(|error| Self::from(*error)))
+            .unwrap_or_else(|error| Self::tool(error.to_string()))
+    }
+
     /// A tool error: the model reads the text and may try again.
     #[must_use]
     pub fn tool(text: impl Into<String>) -> Self {
@@ -90,6 +234,11 @@ impl CallError {
             data: None,
         })
     }
+}
+
+/// Takes the error if it is of that type.
+fn known<T: 'static>(error: &mut dyn Any) -> Option<T> {
+    error.downcast_mut::<Option<T>>().and_then(Option::take)
 }
 
 impl From<String> for CallError {
@@ -150,6 +299,59 @@ impl std::error::Error for Cancelled {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_of_any_kind_is_a_result() {
+        assert_eq!("a".into_outcome(), Ok(ToolResult::text("a")));
+        assert_eq!(1.5.into_outcome(), Ok(ToolResult::text("1.5")));
+        assert_eq!(().into_outcome(), Ok(ToolResult::blocks(Vec::new())));
+        assert_eq!(
+            Ok::<_, String>(true).into_outcome(),
+            Ok(ToolResult::text("true"))
+        );
+    }
+
+    #[test]
+    fn an_error_of_any_type_is_a_tool_error_unless_it_means_more() {
+        let ended = |outcome: Outcome| outcome.unwrap_err();
+        let number = "x".parse::<u8>().unwrap_err();
+        assert_eq!(
+            ended(Err::<(), _>(number).into_outcome()),
+            CallError::tool("invalid digit found in string")
+        );
+        let rpc = CallError::rpc(7, "no");
+        assert_eq!(ended(Err::<(), _>(rpc.clone()).into_outcome()), rpc);
+        assert_eq!(
+            ended(Err::<(), _>(Cancelled).into_outcome()),
+            CallError::Cancelled
+        );
+        assert_eq!(
+            ended(Err::<(), _>(AskError::CallCancelled).into_outcome()),
+            CallError::Cancelled
+        );
+        let boxed: Box<dyn Error> = Box::new(rpc.clone());
+        assert_eq!(ended(Err::<(), _>(boxed).into_outcome()), rpc);
+        let boxed: Box<dyn Error + Send + Sync> = Box::new(Cancelled);
+        assert_eq!(
+            ended(Err::<(), _>(boxed).into_outcome()),
+            CallError::Cancelled
+        );
+        let boxed: Box<dyn Error> = "no".into();
+        assert_eq!(
+            ended(Err::<(), _>(boxed).into_outcome()),
+            CallError::tool("no")
+        );
+    }
+
+    #[test]
+    fn data_brings_its_schema() {
+        let outcome = Ok::<_, String>(vec![1_u64]).into_data();
+        assert_eq!(outcome.unwrap().structured.as_deref(), Some("[1]"));
+        assert_eq!(
+            <Result<Vec<u64>, String> as IntoData>::schema(),
+            serde_json::json!({ "type": "array", "items": { "type": "integer", "minimum": 0 } })
+        );
+    }
 
     #[test]
     fn a_structured_result_says_the_same_as_text() {

@@ -2,103 +2,61 @@
 
 use std::time::Duration;
 
-use longshore_guest::{Description, Outcome, TaskMode, Tool, task};
-use serde_json::{Value, json};
+use longshore_guest::{CallError, Context, tool};
 
-#[derive(serde::Deserialize)]
-struct Work {
+/// Works for a while, to show when a call becomes a task.
+#[tool(task_mode = "never")]
+fn modes_never(
+    /** Milliseconds of work. */
     ms: u64,
-    #[serde(default)]
+    ctx: &Context,
+) -> Result<String, CallError> {
+    work("never", ms, ctx)
+}
+
+/// Works for a while, to show when a call becomes a task.
+#[tool(task_mode = "on-detach")]
+fn modes_on_detach(
+    /// Milliseconds of work.
+    ms: u64,
+    /// Whether nobody need wait.
+    #[tool(default)]
     detach: bool,
-}
-
-fn describe(task_mode: TaskMode, can_detach: bool) -> Description {
-    let mut properties = json!({
-        "ms": { "type": "integer", "minimum": 0, "description": "Milliseconds of work." },
-    });
-    if can_detach {
-        properties["detach"] =
-            json!({ "type": "boolean", "description": "Whether nobody need wait." });
-    }
-    Description {
-        description: "Works for a while, to show when a call becomes a task.",
-        input: json!({
-            "type": "object",
-            "properties": properties,
-            "required": ["ms"],
-            "additionalProperties": Value::Bool(false),
-        }),
-        task_mode,
-        ..Description::default()
-    }
-}
-
-fn work(mode: &str, Work { ms, detach }: Work) -> Outcome {
+    ctx: &Context,
+) -> Result<String, CallError> {
     if detach {
-        task::detach();
+        ctx.detach();
     }
-    task::sleep(Duration::from_millis(ms))?;
-    Ok(format!("{mode} after {ms} ms").into())
+    work("on-detach", ms, ctx)
 }
 
-struct Never;
-
-impl Tool for Never {
-    const NAME: &'static str = "modes-never";
-    type Arguments = Work;
-
-    fn describe() -> Description {
-        describe(TaskMode::Never, false)
+/// Works for a while, to show when a call becomes a task.
+#[tool(task_mode = "auto")]
+fn modes_auto(
+    /// Milliseconds of work.
+    ms: u64,
+    /// Whether nobody need wait.
+    #[tool(default)]
+    detach: bool,
+    ctx: &Context,
+) -> Result<String, CallError> {
+    if detach {
+        ctx.detach();
     }
-
-    fn call(arguments: Work) -> Outcome {
-        work("never", arguments)
-    }
+    work("auto", ms, ctx)
 }
 
-struct OnDetach;
-
-impl Tool for OnDetach {
-    const NAME: &'static str = "modes-on-detach";
-    type Arguments = Work;
-
-    fn describe() -> Description {
-        describe(TaskMode::OnDetach, true)
-    }
-
-    fn call(arguments: Work) -> Outcome {
-        work("on-detach", arguments)
-    }
+/// Works for a while, to show when a call becomes a task.
+#[tool(task_mode = "always")]
+fn modes_always(
+    /** Milliseconds of work. */
+    ms: u64,
+    ctx: &Context,
+) -> Result<String, CallError> {
+    work("always", ms, ctx)
 }
 
-struct Auto;
-
-impl Tool for Auto {
-    const NAME: &'static str = "modes-auto";
-    type Arguments = Work;
-
-    fn describe() -> Description {
-        describe(TaskMode::Auto, true)
-    }
-
-    fn call(arguments: Work) -> Outcome {
-        work("auto", arguments)
-    }
+fn work(mode: &str, ms: u64, ctx: &Context) -> Result<String, CallError> {
+    ctx.sleep(Duration::from_millis(ms))?;
+    Ok(format!("{mode} after {ms} ms"))
 }
-
-struct Always;
-
-impl Tool for Always {
-    const NAME: &'static str = "modes-always";
-    type Arguments = Work;
-
-    fn describe() -> Description {
-        describe(TaskMode::Always, false)
-    }
-
-    fn call(arguments: Work) -> Outcome {
-        work("always", arguments)
-    }
-}
-
-longshore_guest::export!(Never, OnDetach, Auto, Always);

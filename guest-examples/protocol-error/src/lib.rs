@@ -1,40 +1,14 @@
 //! A tool that finds the request itself wrong.
 
-use longshore_guest::{CallError, Description, Outcome, Tool};
-use serde_json::json;
+use longshore_guest::{CallError, tool};
 
-struct ProtocolError;
-
-#[derive(serde::Deserialize)]
-struct Arguments {
+/// Answers with a JSON-RPC error, to show how one looks.
+#[tool]
+fn protocol_error(
+    /// Its number.
     code: i32,
+    /// What it says.
     message: String,
+) -> Result<(), CallError> {
+    Err(CallError::rpc(code, message))
 }
-
-impl Tool for ProtocolError {
-    const NAME: &'static str = "protocol-error";
-    type Arguments = Arguments;
-
-    fn describe() -> Description {
-        Description {
-            description: "Answers with a JSON-RPC error, to show how one looks.",
-            input: json!({
-                "type": "object",
-                "properties": {
-                    "code": {
-                        "type": "integer", "minimum": i32::MIN, "maximum": i32::MAX, "description": "Its number.",
-                    },
-                    "message": { "type": "string", "description": "What it says." },
-                },
-                "required": ["code", "message"],
-            }),
-            ..Description::default()
-        }
-    }
-
-    fn call(Arguments { code, message }: Arguments) -> Outcome {
-        Err(CallError::rpc(code, message))
-    }
-}
-
-longshore_guest::export!(ProtocolError);

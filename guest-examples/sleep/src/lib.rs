@@ -2,39 +2,18 @@
 
 use std::time::Duration;
 
-use longshore_guest::{Description, Outcome, TaskMode, Tool, task};
-use serde_json::json;
+use longshore_guest::{CallError, Context, tool};
 
-struct Sleep;
-
-#[derive(serde::Deserialize)]
-struct Arguments {
+/// Waits for a number of seconds.
+#[tool(task_mode = "always")]
+fn sleep(
+    /// How long.
+    #[tool(minimum = 0)]
     seconds: f64,
+    ctx: &Context,
+) -> Result<&'static str, CallError> {
+    let time = Duration::try_from_secs_f64(seconds)
+        .map_err(|error| format!("cannot sleep for {seconds} s: {error}"))?;
+    ctx.sleep(time)?;
+    Ok("slept")
 }
-
-impl Tool for Sleep {
-    const NAME: &'static str = "sleep";
-    type Arguments = Arguments;
-
-    fn describe() -> Description {
-        Description {
-            description: "Waits for a number of seconds.",
-            input: json!({
-                "type": "object",
-                "properties": { "seconds": { "type": "number", "minimum": 0, "description": "How long." } },
-                "required": ["seconds"],
-            }),
-            task_mode: TaskMode::Always,
-            ..Description::default()
-        }
-    }
-
-    fn call(Arguments { seconds }: Arguments) -> Outcome {
-        let time = Duration::try_from_secs_f64(seconds)
-            .map_err(|error| format!("cannot sleep for {seconds} s: {error}"))?;
-        task::sleep(time)?;
-        Ok("slept".into())
-    }
-}
-
-longshore_guest::export!(Sleep);

@@ -1,54 +1,32 @@
-//! A tool that burns CPU and looks at nothing else: what a host must be able to stop.
+//! A tool that looks at nothing else: what a host must be able to stop.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use longshore_guest::{Description, Outcome, TaskMode, Tool};
-use serde_json::json;
+use longshore_guest::tool;
 
 /// Rounds between two looks at the clock, about a millisecond, so that nearly all the time is the guest's own.
 const ROUNDS: u64 = 1 << 20;
 
-struct Spin;
-
-#[derive(serde::Deserialize)]
-struct Arguments {
+/// Computes without a pause for a number of seconds, whatever anybody says.
+#[tool(task_mode = "always")]
+fn spin(
+    /// How long.
+    #[tool(minimum = 0)]
     seconds: f64,
-}
-
-impl Tool for Spin {
-    const NAME: &'static str = "spin";
-    type Arguments = Arguments;
-
-    fn describe() -> Description {
-        Description {
-            description: "Computes without a pause for a number of seconds, whatever anybody says.",
-            input: json!({
-                "type": "object",
-                "properties": { "seconds": { "type": "number", "minimum": 0, "description": "How long." } },
-                "required": ["seconds"],
-            }),
-            task_mode: TaskMode::Always,
-            ..Description::default()
+) -> Result<String, String> {
+    let time = Duration::try_from_secs_f64(seconds)
+        .map_err(|error| format!("cannot spin for {seconds} s: {error}"))?;
+    let start = Instant::now();
+    let mut state = 1_u64;
+    while start.elapsed() < time {
+        for round in 0..ROUNDS {
+            state = black_box(
+                state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(round),
+            );
         }
     }
-
-    fn call(Arguments { seconds }: Arguments) -> Outcome {
-        let time = Duration::try_from_secs_f64(seconds)
-            .map_err(|error| format!("cannot spin for {seconds} s: {error}"))?;
-        let start = Instant::now();
-        let mut state = 1_u64;
-        while start.elapsed() < time {
-            for round in 0..ROUNDS {
-                state = black_box(
-                    state
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(round),
-                );
-            }
-        }
-        Ok(format!("spun for {seconds} s").into())
-    }
+    Ok(format!("spun for {seconds} s"))
 }
-
-longshore_guest::export!(Spin);

@@ -88,7 +88,7 @@ fn closed() -> Value {
 pub(super) fn rows() -> Vec<Row> {
     use Expected::{Completed, Error, Result, ResultThat};
     let ada = || accept(&json!({ "name": "Ada", "age": 36, "choice": "green" }));
-    vec![
+    let mut rows = vec![
         row(
             "hello",
             json!({ "name": "Ada" }),
@@ -319,6 +319,122 @@ pub(super) fn rows() -> Vec<Row> {
         breaking(
             "nested-step",
             ended(1000, "trap", r#"step-begin within the step "outer""#),
+        ),
+    ];
+    rows.extend(conformance());
+    rows
+}
+
+/// What MCP's conformance suite calls.
+fn conformance() -> Vec<Row> {
+    use Expected::{Completed, Error, Result};
+    let row = |name, arguments, expected| tool("conformance", name, arguments, expected);
+    let plain = |name, text| row(name, json!({}), Result(says(text)));
+    let content =
+        |name, content: Value| row(name, json!({}), Result(json!({ "content": content })));
+    let asking = |name, arguments, answers, text: &str| Row {
+        answers,
+        ..row(name, arguments, Completed(says(text)))
+    };
+    let kinds = &every_kind()["content"];
+    let (pixel, silence) = (&kinds[1], &kinds[2]);
+    let embedded = |uri: &str, mime_type: &str, text: &str| json!({ "type": "resource", "resource": { "uri": uri, "mimeType": mime_type, "text": text } });
+    let named = |name: &str| accept(&json!({ "name": name, "confirm": true }));
+    vec![
+        row(
+            "greet",
+            json!({ "name": "Ada" }),
+            Result(says("Hello, Ada!")),
+        ),
+        plain(
+            "test_simple_text",
+            "This is a simple text response for testing.",
+        ),
+        content("test_image_content", json!([pixel])),
+        content("test_audio_content", json!([silence])),
+        content(
+            "test_embedded_resource",
+            json!([embedded(
+                "test://embedded-resource",
+                "text/plain",
+                "This is an embedded resource content.",
+            )]),
+        ),
+        content(
+            "test_multiple_content_types",
+            json!([
+                { "type": "text", "text": "Multiple content types test:" },
+                pixel,
+                embedded("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
+            ]),
+        ),
+        row(
+            "test_error_handling",
+            json!({}),
+            Result(tool_error(
+                "This tool intentionally returns an error for testing",
+            )),
+        ),
+        plain("test_custom_header", "value: "),
+        plain(
+            "test_tool_with_progress",
+            "Tool with progress executed successfully",
+        ),
+        plain("test_logging_tool", "Logging tool executed successfully"),
+        plain(
+            "test_missing_capability",
+            "This client can be asked for sampling",
+        ),
+        plain("test_trigger_tool_change", "Told that the tools changed"),
+        row(
+            "json_schema_2020_12_tool",
+            json!({ "name": "Ada", "email": "ada@example.org" }),
+            Result(says(
+                r#"Called with {"name":"Ada","email":"ada@example.org"}"#,
+            )),
+        ),
+        asking(
+            "test_streaming_elicitation",
+            json!({}),
+            json!({ "name": accept(&json!({ "name": "Ada" })) }),
+            "Hello, Ada!",
+        ),
+        row(
+            "slow_compute",
+            json!({ "seconds": 0, "label": "nothing" }),
+            Completed(says("Computed nothing in 0 s")),
+        ),
+        row(
+            "failing_job",
+            json!({}),
+            Completed(tool_error("The job failed, as it always does")),
+        ),
+        row(
+            "protocol_error_job",
+            json!({}),
+            Error(Problem {
+                code: -32603,
+                data: Value::Null,
+                says: "The job broke, as it always does",
+            }),
+        ),
+        asking(
+            "confirm_delete",
+            json!({ "filename": "a.txt" }),
+            json!({ "confirm": accept(&json!({ "confirm": true })) }),
+            "Deleted a.txt",
+        ),
+        asking(
+            "confirm_delete",
+            json!({ "filename": "a.txt" }),
+            json!({ "confirm": declined() }),
+            "Kept a.txt",
+        ),
+        asking(
+            "multi_input",
+            json!({}),
+            json!({ "first": named("Ada"), "second": named("Grace") }),
+            "Names: Ada, Grace",
         ),
     ]
 }

@@ -1,0 +1,12 @@
+//! The tools that the MCP conformance suite expects of a server, in one component. Their names, arguments and texts
+//! are the suite's.
+//!
+//! - `answers`: one tool for each kind of content.
+//! - `running`: what a call may do while its caller waits.
+//! - `tasks`: calls that go on without their caller.
+//! - `schema`: a schema that must come out as it went in.
+
+mod answers;
+mod running;
+mod schema;
+mod tasks;
