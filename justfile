@@ -39,10 +39,19 @@ guests:
 test: build guests
     cargo test --locked --workspace --all-targets
 
+# The tests of the guest helpers, which run on this machine and not in a sandbox.
+test-guests:
+    cd guest-examples && cargo test --locked --target "$(rustc -vV | sed -n 's/host: //p')" -p longshore-guest -p longshore-guest-macros
+
+# The MCP conformance suite against the server and its example component; needs npm.
+conformance: build guests
+    tests/conformance/run target/debug/longshore guest-examples/target/components/conformance.wasm
+
 # Formatting and lints, as errors.
 check:
     cargo fmt --all --check
     cargo clippy --locked --workspace --all-targets -- -D warnings
+    cd guest-examples && cargo fmt --all --check
 
 # Figures of this machine, in an optimised build; best on a machine that does nothing else.
 bench: guests

@@ -388,10 +388,9 @@ fn conformance() -> Vec<Row> {
         plain("test_trigger_tool_change", "Told that the tools changed"),
         row(
             "json_schema_2020_12_tool",
-            json!({ "name": "Ada", "email": "ada@example.org" }),
-            Result(says(
-                r#"Called with {"name":"Ada","email":"ada@example.org"}"#,
-            )),
+            // One of each kind of member is enough, so that their order says nothing.
+            json!({ "email": "ada@example.org" }),
+            Result(says(r#"Called with {"email":"ada@example.org"}"#)),
         ),
         asking(
             "test_streaming_elicitation",

@@ -88,6 +88,7 @@ async fn tools_are_listed_in_the_order_of_their_names() {
     }
     let schema = json!({
         "type": "object",
+        "additionalProperties": false,
         "properties": { "name": { "type": "string", "description": "Who is greeted." } },
         "required": ["name"],
     });
