@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::header::{self, HeaderParameter};
 use longshore_catalog::registry::Registry;
 use longshore_catalog::schema::Compiled;
 use longshore_catalog::store::{Installed, StoreError};
@@ -32,6 +33,8 @@ pub(crate) struct Ready {
     pub(crate) input: Compiled,
     pub(crate) output: Option<Arc<Compiled>>,
     pub(crate) descriptor: String,
+    /// Arguments that clients repeat as headers.
+    pub(crate) headers: Vec<HeaderParameter>,
     pub(crate) turns: Turns,
 }
 
@@ -288,6 +291,9 @@ fn ready(prepared: Prepared, tools: &[Tool], is_static: bool) -> Result<Loaded, 
             Refusal::new("list-tools", format!("tool {:?}: {fault}", tool.name))
         })?;
         let input = schema(tool, &tool.input_schema)?;
+        let headers = header::parameters(&tool.input_schema).map_err(|fault| {
+            Refusal::new("x-mcp-header", format!("tool {:?}: {fault}", tool.name))
+        })?;
         let output = tool
             .output_schema
             .as_ref()
@@ -300,6 +306,7 @@ fn ready(prepared: Prepared, tools: &[Tool], is_static: bool) -> Result<Loaded, 
                 input,
                 output,
                 descriptor,
+                headers,
                 turns: Turns::default(),
             },
         );

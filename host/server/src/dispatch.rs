@@ -2,6 +2,7 @@
 
 use longshore_protocol::cursor;
 use longshore_protocol::error::RpcError;
+use longshore_protocol::headers::ParameterHeaders;
 use longshore_protocol::meta::Meta;
 use longshore_protocol::request::Request;
 use longshore_protocol::result::{
@@ -53,6 +54,8 @@ pub struct Incoming<'a> {
     pub meta: &'a Meta<'a>,
     /// Whether more than one message can be given back.
     pub can_stream: bool,
+    /// Headers that repeat arguments, of a transport that has any.
+    pub headers: Option<&'a ParameterHeaders<'a>>,
 }
 
 /// What a request is answered with.
@@ -136,6 +139,7 @@ impl Server {
             identity,
             meta,
             can_stream,
+            headers,
         } = incoming;
         let result = match request {
             Request::Discover => self.discover(),
@@ -155,6 +159,7 @@ impl Server {
                     arguments,
                     deadline_ms: meta.deadline_ms,
                     wishes,
+                    headers,
                 };
                 match self.call(caller(identity, meta), request).await {
                     Ok(Answered::Result(result)) => result,

@@ -10,7 +10,7 @@ use futures_util::stream::{self, StreamExt as _};
 use longshore_protocol::decode;
 use longshore_protocol::envelope::{self, Envelope, Message, RequestId};
 use longshore_protocol::error::{RpcError, http_status};
-use longshore_protocol::headers::{Field, Headers};
+use longshore_protocol::headers::{Field, Headers, ParameterHeaders};
 use longshore_protocol::response;
 
 use super::{App, body, events};
@@ -82,6 +82,11 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Resp
         identity: &Identity::local(),
         meta: &meta,
         can_stream: accepts(headers, "text", "event-stream"),
+        headers: Some(&ParameterHeaders::among(
+            headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_bytes())),
+        )),
     };
     match app.server.dispatch(&incoming, request).await {
         Ok(Answer::Result(result)) => finish(id, Ok(result)),
