@@ -2,6 +2,7 @@
 //! that somebody listens to.
 
 mod held;
+mod listen;
 
 use longshore_tests::mcp::Client;
 use serde_json::{Value, json};

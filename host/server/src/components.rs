@@ -119,6 +119,7 @@ impl Server {
             .lock()
             .retain(|broken| broken.name != component.name);
         self.registry_store(registry);
+        self.bus.tools_changed();
         let warnings = component.volatile.clone();
         Ok(Receipt {
             component,
@@ -151,7 +152,10 @@ impl Server {
             broken.retain(|broken| broken.name != name);
             broken.len() != before
         };
-        self.registry_store(self.registry().without(&name));
+        if self.registry().component(&name).is_some() {
+            self.registry_store(self.registry().without(&name));
+            self.bus.tools_changed();
+        }
         if was_there || was_broken {
             Ok(())
         } else {

@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::admission::Admission;
+use crate::bus::Bus;
 use crate::components::Loaded;
 use crate::run::Runs;
 use crate::settings::Settings;
@@ -47,6 +48,7 @@ pub struct Node {
     pub(crate) node: NodeId,
     pub(crate) started: Instant,
     pub(crate) runs: Runs,
+    pub(crate) bus: Arc<Bus>,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
     /// Uploads and removals, one at a time, so that store and registry say the same.
@@ -85,6 +87,7 @@ impl Server {
             node: NodeId(Uuid::new_v4().to_string().into()),
             started: Instant::now(),
             runs: Runs::default(),
+            bus: Arc::new(Bus::new(settings.listeners)),
             admission: Admission::new(settings.running, settings.queued, queue_wait),
             registry: ArcSwap::default(),
             changing: Mutex::default(),

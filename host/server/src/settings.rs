@@ -36,6 +36,12 @@ pub struct Settings {
     pub header_s: u64,
     /// How long a request body may pause between two parts, in seconds.
     pub body_pause_s: u64,
+    /// How long a client may take in nothing of an answer, in seconds, before its connection is given up.
+    pub write_s: u64,
+    /// Clients that listen at the same time. Each is a connection that may say nothing for hours.
+    pub listeners: usize,
+    /// Tasks that one of them may name: each is read when it begins, and is news that may wait for it.
+    pub listen_tasks: usize,
     /// Connections at the same time.
     pub connections: usize,
     /// Tools on one page of a list.
@@ -61,6 +67,9 @@ impl Default for Settings {
             upload_bytes: 32 * 1024 * 1024,
             header_s: 10,
             body_pause_s: 10,
+            write_s: 30,
+            listeners: 1_024,
+            listen_tasks: 100,
             connections: 4_096,
             page: 100,
             limits: Limits::default(),

@@ -79,6 +79,7 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Resp
         Err(error) => return fail(Some(id), &error),
     };
     let incoming = Incoming {
+        id,
         identity: &Identity::local(),
         meta: &meta,
         can_stream: accepts(headers, "text", "event-stream"),
@@ -91,6 +92,11 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Resp
     match app.server.dispatch(&incoming, request).await {
         Ok(Answer::Result(result)) => finish(id, Ok(result)),
         Ok(Answer::Held(held)) => wait(id, held).await,
+        Ok(Answer::Listening(listening)) => {
+            events::respond(stream::unfold(listening, |mut listening| async {
+                Some((listening.next().await?, listening))
+            }))
+        }
         Err(error) => finish(id, Err(error)),
     }
 }
@@ -119,7 +125,9 @@ fn last(id: &RequestId, result: Result<String, DispatchError>) -> String {
         Err(DispatchError::Refused(error) | DispatchError::Run(error)) => {
             response::error(Some(id), &error)
         }
-        Err(DispatchError::NoRoom(reason)) => response::error(Some(id), &no_room(reason).1),
+        Err(DispatchError::NoRoom { reason, message }) => {
+            response::error(Some(id), &wire::rpc_error(&wire::failure(reason, message)))
+        }
     }
 }
 
@@ -131,8 +139,12 @@ fn finish(id: &RequestId, result: Result<String, DispatchError>) -> Response {
         Err(DispatchError::Run(error)) => {
             respond(StatusCode::OK, response::error(Some(id), &error))
         }
-        Err(DispatchError::NoRoom(reason)) => {
-            let (status, error) = no_room(reason);
+        Err(DispatchError::NoRoom { reason, message }) => {
+            let status = match reason {
+                RunReason::QueueFull => StatusCode::TOO_MANY_REQUESTS,
+                _ => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            let error = wire::rpc_error(&wire::failure(reason, message));
             let mut response = respond(status, response::error(Some(id), &error));
             response
                 .headers_mut()
@@ -140,20 +152,6 @@ fn finish(id: &RequestId, result: Result<String, DispatchError>) -> Response {
             response
         }
     }
-}
-
-fn no_room(reason: RunReason) -> (StatusCode, RpcError) {
-    let (status, message) = match reason {
-        RunReason::QueueFull => (
-            StatusCode::TOO_MANY_REQUESTS,
-            "too many calls wait for a place: try again later",
-        ),
-        _ => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "every place for a run is taken: try again later",
-        ),
-    };
-    (status, wire::rpc_error(&wire::failure(reason, message)))
 }
 
 fn fail(id: Option<&RequestId>, error: &RpcError) -> Response {

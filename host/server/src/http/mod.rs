@@ -7,6 +7,7 @@ mod figures;
 mod guard;
 mod mcp;
 mod serve;
+mod unread;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service as _;
 
+use super::unread::Impatient;
 use super::{App, router};
 use crate::server::Server;
 
@@ -71,6 +72,8 @@ impl Bound {
     pub async fn serve(self, server: Server, admin_token: &str, stop: impl Future<Output = ()>) {
         let connections = Arc::new(Semaphore::new(server.settings.connections));
         let header_time = Duration::from_secs(server.settings.header_s);
+        let patience = Duration::from_secs(server.settings.write_s);
+        let bus = Arc::clone(&server.bus);
         let app = App {
             server,
             address: self.address,
@@ -96,7 +99,7 @@ impl Bound {
                 .timer(TokioTimer::new())
                 .header_read_timeout(header_time)
                 .max_headers(HEADERS)
-                .serve_connection(TokioIo::new(stream), service);
+                .serve_connection(TokioIo::new(Impatient::new(stream, patience)), service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 // Most ends of a connection are the client's business.
@@ -107,6 +110,8 @@ impl Bound {
             });
         }
         drop(self.listener);
+        // What would go on for ever is told that it ends.
+        bus.close();
         if tokio::time::timeout(DRAIN, graceful.shutdown())
             .await
             .is_err()
