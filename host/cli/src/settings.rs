@@ -168,6 +168,7 @@ impl Key {
 pub(crate) const KEYS: &[Key] = &[
     key("inline_budget_ms", "time before the call of an `auto` tool becomes a task", |n| U64(&mut n.server.inline_budget_ms)).ms(),
     key("poll_interval_ms", "how often clients are asked to poll", |n| U64(&mut n.server.poll_interval_ms)).ms(),
+    key("early_poll_ms", "longest that an early poll of an unchanged task waits; 0 for not at all", |n| U64(&mut n.server.early_poll_ms)).ms(),
     key("grace_ms", "time of a cancelled run to clean up", |n| U64(&mut n.server.grace_ms)).ms(),
     key("status_every_ms", "shortest time between two visible changes of a task's status", |n| U64(&mut n.server.status_every_ms)).ms(),
     key("progress_every_ms", "shortest time between two progress notifications of a held call", |n| U64(&mut n.server.progress_every_ms)).ms(),

@@ -11,6 +11,7 @@ use longshore_protocol::notification::TaskMembers;
 use longshore_tasks::id::TaskId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 /// Shortest time between two notices of changed tools to one listener. Each makes a client read the whole list again,
@@ -28,7 +29,14 @@ struct Audience {
     everybody: Vec<Arc<Mailbox>>,
     of_tasks: HashMap<TaskId, Vec<Arc<Mailbox>>>,
     of_tools: Vec<Arc<Mailbox>>,
+    /// Those who wait for the next change of a task, and need not be told what it is.
+    waits: HashMap<TaskId, Wait>,
     closed: bool,
+}
+
+struct Wait {
+    count: usize,
+    changed: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -117,7 +125,13 @@ impl Bus {
         version: u64,
         write: impl FnOnce() -> TaskMembers,
     ) {
-        let listeners = self.audience.lock().of_tasks.get(&id).cloned();
+        let listeners = {
+            let audience = self.audience.lock();
+            if let Some(wait) = audience.waits.get(&id) {
+                wait.changed.notify_waiters();
+            }
+            audience.of_tasks.get(&id).cloned()
+        };
         if let Some(listeners) = listeners {
             let members = Arc::new(write());
             for mailbox in listeners {
@@ -142,6 +156,14 @@ impl Bus {
             mailbox.post.lock().closed = true;
             mailbox.knock.notify_one();
         }
+        for wait in audience.waits.values() {
+            wait.changed.notify_waiters();
+        }
+    }
+
+    /// Whether nothing more will come.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.audience.lock().closed
     }
 
     /// How many listen.
@@ -236,6 +258,51 @@ impl Audience {
     }
 }
 
+/// Somebody who waits for the next change of a task.
+pub(crate) struct Watch<'b> {
+    bus: &'b Bus,
+    id: TaskId,
+    changed: Arc<Notify>,
+}
+
+impl Bus {
+    /// Waits for changes of a task from now on.
+    pub(crate) fn watch(&self, id: TaskId) -> Watch<'_> {
+        let mut audience = self.audience.lock();
+        let wait = audience.waits.entry(id).or_insert_with(|| Wait {
+            count: 0,
+            changed: Arc::default(),
+        });
+        wait.count += 1;
+        let changed = Arc::clone(&wait.changed);
+        drop(audience);
+        Watch {
+            bus: self,
+            id,
+            changed,
+        }
+    }
+}
+
+impl Watch<'_> {
+    /// Ends at the next change after this call, whenever it is awaited.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        let mut audience = self.bus.audience.lock();
+        if let Some(wait) = audience.waits.get_mut(&self.id) {
+            wait.count -= 1;
+            if wait.count == 0 {
+                audience.waits.remove(&self.id);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use longshore_protocol::envelope::RequestId;
@@ -320,5 +387,17 @@ mod tests {
         assert!(began.elapsed() >= TOOLS_EVERY / 2, "{:?}", began.elapsed());
         bus.close();
         assert!(matches!(listener.next().await, Told::Closed));
+    }
+
+    #[tokio::test]
+    async fn a_watch_ends_at_a_change_and_leaves_nothing() {
+        let bus = Bus::new(0);
+        let id = TaskId(Uuid::from_u128(1));
+        let watch = bus.watch(id);
+        let changed = watch.changed();
+        bus.task_changed(id, 1, || panic!("nobody listens, so nothing is written"));
+        changed.await;
+        drop(watch);
+        assert!(bus.audience.lock().waits.is_empty());
     }
 }

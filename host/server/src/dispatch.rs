@@ -187,9 +187,7 @@ impl Server {
                 }
             }
             Request::TasksGet { task_id } => {
-                let task = self
-                    .task(task(&task_id)?, Some(&caller(identity, meta)))
-                    .await?;
+                let task = self.poll(task(&task_id)?, &caller(identity, meta)).await?;
                 self.write(&task, TaskForm::Detailed)
             }
             Request::TasksUpdate {

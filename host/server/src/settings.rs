@@ -10,6 +10,9 @@ pub struct Settings {
     pub inline_budget_ms: u64,
     /// How often clients are asked to poll, in milliseconds.
     pub poll_interval_ms: u64,
+    /// How long the answer to a poll that comes before its time is held back while nothing changes, in
+    /// milliseconds; never beyond the interval. Some clients poll every few milliseconds at first.
+    pub early_poll_ms: u64,
     /// How long a cancelled guest has to clean up, in milliseconds.
     pub grace_ms: u64,
     /// Shortest time between two visible changes of a task's status, in milliseconds: a person reads
@@ -55,6 +58,7 @@ impl Default for Settings {
         Self {
             inline_budget_ms: 300,
             poll_interval_ms: 1_000,
+            early_poll_ms: 1_000,
             grace_ms: 1_000,
             status_every_ms: 250,
             progress_every_ms: 25,
