@@ -1,7 +1,9 @@
 //! Answers of more than one message: what a call tells while somebody waits for it, and what happens to tasks and tools
 //! that somebody listens to.
 
+mod early;
 mod held;
+mod listen;
 
 use longshore_tests::mcp::Client;
 use serde_json::{Value, json};

@@ -7,6 +7,7 @@ mod envelope;
 mod headers;
 mod hosts;
 mod methods;
+mod parameters;
 mod patience;
 mod raw;
 mod smuggling;

@@ -165,6 +165,7 @@ impl Key {
 pub(crate) const KEYS: &[Key] = &[
     key("inline_budget_ms", "time before the call of an `auto` tool becomes a task", |n| U64(&mut n.server.inline_budget_ms)).ms(),
     key("poll_interval_ms", "how often clients are asked to poll", |n| U64(&mut n.server.poll_interval_ms)).ms(),
+    key("early_poll_ms", "longest that an early poll of an unchanged task waits; 0 for not at all", |n| U64(&mut n.server.early_poll_ms)).ms(),
     key("grace_ms", "time of a cancelled run to clean up", |n| U64(&mut n.server.grace_ms)).ms(),
     key("status_every_ms", "shortest time between two visible changes of a task's status", |n| U64(&mut n.server.status_every_ms)).ms(),
     key("progress_every_ms", "shortest time between two progress notifications of a held call", |n| U64(&mut n.server.progress_every_ms)).ms(),
@@ -177,6 +178,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("upload_mib", "one uploaded component", |n| Usize(&mut n.server.upload_bytes)).mib(1024),
     key("header_s", "time for the headers of a request", |n| U64(&mut n.server.header_s)).s().at_least(1),
     key("body_pause_s", "longest pause within a request's body", |n| U64(&mut n.server.body_pause_s)).s().at_least(1),
+    key("write_s", "time in which a client takes in none of its answer", |n| U64(&mut n.server.write_s)).s().at_least(1),
+    key("listeners", "clients that listen at the same time", |n| Usize(&mut n.server.listeners)),
+    key("listen_tasks", "tasks that one of them listens to", |n| Usize(&mut n.server.listen_tasks)),
     key("connections", "connections at the same time", |n| Usize(&mut n.server.connections)).at_least(1),
     key("page", "tools on one page of a list", |n| Usize(&mut n.server.page)).at_least(1),
     key("guest_threads", "threads for guests; the default is one for each core", |n| Usize(&mut n.guest_threads)).at_least(1).up_to(1024),

@@ -59,6 +59,6 @@ fn decode<'a>(
     capabilities.require(method.requires())?;
 
     let meta = opening.finish(revision, capabilities)?;
-    let request = Request::read(method, &params)?;
+    let request = Request::read(method, &params, &capabilities)?;
     Ok((meta, request))
 }

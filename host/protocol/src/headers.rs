@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use serde_json::{Number, Value};
 
 use crate::error::RpcError;
 use crate::json::shown;
@@ -64,6 +65,77 @@ impl Headers<'_> {
             .map_err(|fault| RpcError::header_mismatch(format!("Mcp-Name {fault}")))?;
         body.map_or(Ok(()), |body| same("Mcp-Name", &header, body))
     }
+}
+
+/// The headers that repeat arguments: `Mcp-Param-` and the name that a tool's schema gives.
+#[derive(Clone, Debug, Default)]
+pub struct ParameterHeaders<'h>(Vec<(&'h str, &'h [u8])>);
+
+/// What the names of those headers begin with; case does not count.
+pub const PARAMETER_PREFIX: &str = "mcp-param-";
+
+impl<'h> ParameterHeaders<'h> {
+    /// Picks them from all headers of a request.
+    pub fn among(headers: impl IntoIterator<Item = (&'h str, &'h [u8])>) -> Self {
+        let rest = |name: &'h str| {
+            let (prefix, rest) = name.split_at_checked(PARAMETER_PREFIX.len())?;
+            prefix
+                .eq_ignore_ascii_case(PARAMETER_PREFIX)
+                .then_some(rest)
+        };
+        Self(
+            headers
+                .into_iter()
+                .filter_map(|(name, value)| Some((rest(name)?, value)))
+                .collect(),
+        )
+    }
+
+    /// Compares one with the argument that it repeats. Headers that no schema names are nobody's business.
+    pub fn check(&self, name: &str, argument: Option<&Value>) -> Result<(), RpcError> {
+        let field: Field<'_> = self
+            .0
+            .iter()
+            .filter(|(there, _)| there.eq_ignore_ascii_case(name))
+            .map(|(_, value)| *value)
+            .collect();
+        let name = format!("Mcp-Param-{}", shown(name));
+        let decoded = || {
+            decode_value(required(field, &name)?)
+                .map_err(|fault| RpcError::header_mismatch(format!("{name} {fault}")))
+        };
+        match argument {
+            None | Some(Value::Null) => match field {
+                Field::Absent => Ok(()),
+                Field::Once(_) | Field::Doubled => Err(RpcError::header_mismatch(format!(
+                    "header {name} is there but the body has no value for it"
+                ))),
+            },
+            Some(Value::String(text)) => same(&name, &decoded()?, text),
+            Some(Value::Bool(flag)) => {
+                same(&name, &decoded()?, if *flag { "true" } else { "false" })
+            }
+            Some(Value::Number(number)) => {
+                let header = decoded()?;
+                if is_number(&header, number) {
+                    Ok(())
+                } else {
+                    same(&name, &header, &number.to_string())
+                }
+            }
+            // The schema allows neither, and says so in its own words.
+            Some(Value::Array(_) | Value::Object(_)) => Ok(()),
+        }
+    }
+}
+
+/// Whether a text is that number, however it is written. Beyond these bounds numbers that differ may compare equal.
+fn is_number(text: &str, number: &Number) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_991.0;
+    let written = serde_json::from_str::<Number>(text)
+        .ok()
+        .and_then(|written| written.as_f64());
+    written == number.as_f64() && written.is_some_and(|number| number.abs() <= EXACT)
 }
 
 fn required<'h>(field: Field<'h>, name: &str) -> Result<&'h str, RpcError> {

@@ -8,7 +8,7 @@
 //!
 //! Out: [`error`] (codes and their HTTP status), [`response`] (the envelope), [`result`] (discover, lists,
 //! acknowledgements), [`tool`] (descriptors), [`content`] (what a tool answers), [`task`] (tasks),
-//! [`elicitation`] and [`form`] (questions to the client, and their answers), [`notification`] (what nobody asked for).
+//! [`elicitation`] and [`form`] (questions to the client, and their answers), [`notification`] (what is told besides).
 //!
 //! Below both: [`version`], [`cursor`], [`timestamp`], [`guest_meta`], [`json`].
 //!

@@ -1,7 +1,12 @@
-//! What is told without having been asked for: how far a call is, and what it logs.
+//! What is told without an answer to each: how far a call is and what it logs, and what somebody listens to.
 
+use crate::envelope::RequestId;
 use crate::meta::{LogLevel, ProgressToken};
-use crate::write::{Object, push_plain};
+use crate::task::Task;
+use crate::write::{Object, push_list, push_plain, push_string};
+
+/// Names the request to listen, in everything that is told because of it.
+const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// How far a call is.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +46,78 @@ pub fn log_message(level: LogLevel, logger: Option<&str>, message: &str) -> Stri
     })
 }
 
+/// What a request to listen is told of, at most what it asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Honoured<'a> {
+    /// That the list of tools changed.
+    pub tools_list_changed: bool,
+    /// What happens to these tasks, if it asked for any.
+    pub task_ids: Option<&'a [String]>,
+}
+
+/// `notifications/subscriptions/acknowledged`, one JSON text: the first thing that a listener is told.
+#[must_use]
+pub fn acknowledged(subscription: &RequestId, honoured: &Honoured<'_>) -> String {
+    notification("notifications/subscriptions/acknowledged", |params| {
+        write_subscription(params, subscription);
+        let mut kinds = params.object("notifications");
+        if honoured.tools_list_changed {
+            kinds.plain("toolsListChanged", true);
+        }
+        if let Some(ids) = honoured.task_ids {
+            push_list(kinds.key("taskIds"), ids, |out, id| push_string(out, id));
+        }
+        kinds.close();
+    })
+}
+
+/// `notifications/tools/list_changed`, one JSON text.
+#[must_use]
+pub fn tools_list_changed(subscription: &RequestId) -> String {
+    notification("notifications/tools/list_changed", |params| {
+        write_subscription(params, subscription);
+    })
+}
+
+/// What `notifications/tasks` says of a task: written once, and told to each who listens by [`task_changed`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskMembers(Box<str>);
+
+impl TaskMembers {
+    /// Writes all that `tasks/get` shows of the task itself.
+    #[must_use]
+    pub fn of(task: &Task<'_>) -> Self {
+        let mut out = String::with_capacity(task.size());
+        let mut object = Object::open(&mut out);
+        task.write_detailed_members(&mut object);
+        // Without the braces, so that it can be put beside other members.
+        out.remove(0);
+        Self(out.into())
+    }
+}
+
+/// `notifications/tasks`, one JSON text.
+#[must_use]
+pub fn task_changed(subscription: &RequestId, task: &TaskMembers) -> String {
+    const AROUND: usize = 160;
+    let capacity = AROUND + subscription.as_json().len() + task.0.len();
+    notification_of(capacity, "notifications/tasks", |params| {
+        write_subscription(params, subscription);
+        params.splice(&task.0);
+    })
+}
+
+/// The member `_meta` that says which request to listen this belongs to.
+fn write_subscription(params: &mut Object<'_>, subscription: &RequestId) {
+    let mut meta = params.object("_meta");
+    write_subscription_id(&mut meta, subscription);
+    meta.close();
+}
+
+pub(crate) fn write_subscription_id(meta: &mut Object<'_>, subscription: &RequestId) {
+    meta.ours(SUBSCRIPTION_KEY, subscription.as_json());
+}
+
 /// Writes a finite number; without an exponent some would have hundreds of digits.
 fn push_number(out: &mut String, number: f64) {
     let plain = number == 0.0 || (1e-5..1e15).contains(&number.abs());
@@ -52,7 +129,11 @@ fn push_number(out: &mut String, number: f64) {
 }
 
 fn notification(method: &str, write: impl FnOnce(&mut Object<'_>)) -> String {
-    let mut out = String::new();
+    notification_of(0, method, write)
+}
+
+fn notification_of(capacity: usize, method: &str, write: impl FnOnce(&mut Object<'_>)) -> String {
+    let mut out = String::with_capacity(capacity);
     let mut object = Object::open(&mut out);
     object.text("jsonrpc", "2.0");
     object.text("method", method);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::capability::Capability;
+use crate::capability::{Capability, ClientCapabilities};
 use crate::envelope::{NotificationEnvelope, RequestId};
 use crate::error::RpcError;
 use crate::json::{self, NotPicked, Picked, is_object};
@@ -25,6 +25,8 @@ pub enum Method {
     TasksUpdate,
     /// `tasks/cancel`
     TasksCancel,
+    /// `subscriptions/listen`
+    Listen,
 }
 
 /// The parameter that `Mcp-Name` repeats.
@@ -37,13 +39,14 @@ pub(crate) struct NameSource {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Discover,
         Self::ToolsList,
         Self::ToolsCall,
         Self::TasksGet,
         Self::TasksUpdate,
         Self::TasksCancel,
+        Self::Listen,
     ];
 
     /// Its name on the wire.
@@ -56,6 +59,7 @@ impl Method {
             Self::TasksGet => "tasks/get",
             Self::TasksUpdate => "tasks/update",
             Self::TasksCancel => "tasks/cancel",
+            Self::Listen => "subscriptions/listen",
         }
     }
 
@@ -67,7 +71,7 @@ impl Method {
 
     pub(crate) fn name_source(self) -> Option<NameSource> {
         match self {
-            Self::Discover | Self::ToolsList => None,
+            Self::Discover | Self::ToolsList | Self::Listen => None,
             Self::ToolsCall => Some(NameSource {
                 param: Param::Name,
                 required: true,
@@ -79,10 +83,11 @@ impl Method {
         }
     }
 
-    /// What the client must have declared for the method to exist for it at all.
+    /// What the client must have declared for the method to exist for it at all. What it needs for one of its
+    /// parameters is looked at with that.
     pub(crate) fn requires(self) -> &'static [Capability] {
         match self {
-            Self::Discover | Self::ToolsList | Self::ToolsCall => &[],
+            Self::Discover | Self::ToolsList | Self::ToolsCall | Self::Listen => &[],
             Self::TasksGet | Self::TasksUpdate | Self::TasksCancel => &[Capability::Tasks],
         }
     }
@@ -126,6 +131,13 @@ pub enum Request<'a> {
         /// Which.
         task_id: Cow<'a, str>,
     },
+    /// Be told of what happens. Kinds that are not served are left out of the acknowledgement and are no fault.
+    Listen {
+        /// That the list of tools changed.
+        tools_list_changed: bool,
+        /// What happens to these tasks.
+        task_ids: Option<Vec<Cow<'a, str>>>,
+    },
 }
 
 /// The parameters of all methods, by name. Some client libraries send a `task` member from an earlier experiment:
@@ -139,10 +151,11 @@ pub(crate) enum Param {
     RequestState,
     TaskId,
     Cursor,
+    Notifications,
 }
 
 impl Param {
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 8] = [
         "_meta",
         "name",
         "arguments",
@@ -150,6 +163,7 @@ impl Param {
         "requestState",
         "taskId",
         "cursor",
+        "notifications",
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -158,15 +172,15 @@ impl Param {
 }
 
 /// `params`, split once.
-pub(crate) struct Params<'a>(Picked<'a, 7>);
+pub(crate) struct Params<'a>(Picked<'a, 8>);
 
 impl<'a> Params<'a> {
     /// Absent parameters are empty ones.
     pub(crate) fn read(params: Option<&'a RawValue>) -> Result<Self, RpcError> {
         let Some(params) = params else {
             return Ok(Self(Picked {
-                values: [None; 7],
-                repeated: [false; 7],
+                values: [None; 8],
+                repeated: [false; 8],
             }));
         };
         json::pick(params.get(), &Param::NAMES)
@@ -215,7 +229,11 @@ fn must_be(param: Param, what: &str) -> RpcError {
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn read(method: Method, params: &Params<'a>) -> Result<Self, RpcError> {
+    pub(crate) fn read(
+        method: Method,
+        params: &Params<'a>,
+        capabilities: &ClientCapabilities,
+    ) -> Result<Self, RpcError> {
         Ok(match method {
             Method::Discover => Self::Discover,
             Method::ToolsList => Self::ToolsList {
@@ -242,8 +260,44 @@ impl<'a> Request<'a> {
             Method::TasksCancel => Self::TasksCancel {
                 task_id: params.string(Param::TaskId)?,
             },
+            Method::Listen => listen(params, capabilities)?,
         })
     }
+}
+
+fn listen<'a>(
+    params: &Params<'a>,
+    capabilities: &ClientCapabilities,
+) -> Result<Request<'a>, RpcError> {
+    let filter = params
+        .optional_object(Param::Notifications)?
+        .ok_or_else(|| must_be(Param::Notifications, "there, an object"))?;
+    let fault = |what: &str| RpcError::invalid_params(format!("params.notifications {what}"));
+    let picked = json::pick(filter.get(), &["toolsListChanged", "taskIds"])
+        .map_err(|_| fault("is not accepted"))?;
+    if picked.repeated.contains(&true) {
+        return Err(fault("has a member twice"));
+    }
+    let [tools, task_ids] = picked.values;
+    if task_ids.is_some() {
+        // MCP 2026-07-28, Tasks, task status notifications.
+        capabilities.require(&[Capability::Tasks])?;
+    }
+    let tools_list_changed = match tools.map(RawValue::get) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(fault("must have a boolean in `toolsListChanged`")),
+    };
+    let task_ids = task_ids
+        .map(|raw| {
+            serde_json::from_str::<Vec<Cow<'a, str>>>(raw.get())
+                .map_err(|_| fault("must have a list of strings in `taskIds`"))
+        })
+        .transpose()?;
+    Ok(Request::Listen {
+        tools_list_changed,
+        task_ids,
+    })
 }
 
 /// What a client tells. There is no reply to tell it that it made a mistake, so nothing here is one.

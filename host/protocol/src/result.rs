@@ -1,7 +1,9 @@
 //! Results of the methods that are about the server itself, and what all results share.
 
 use crate::capability::TASKS_EXTENSION;
+use crate::envelope::RequestId;
 use crate::guest_meta::GuestMeta;
+use crate::notification;
 use crate::version::Revision;
 use crate::write::{Object, push_list, push_raw, push_string};
 
@@ -31,8 +33,12 @@ impl ServerInfo {
         if let Some(guest) = guest {
             guest.write_into(&mut meta);
         }
-        meta.ours(SERVER_INFO_KEY, &self.json);
+        self.write_into(&mut meta);
         meta.close();
+    }
+
+    fn write_into(&self, meta: &mut Object<'_>) {
+        meta.ours(SERVER_INFO_KEY, &self.json);
     }
 }
 
@@ -135,5 +141,15 @@ pub fn write_tools_page<'a>(
 pub fn write_acknowledgement(out: &mut String, server: &ServerInfo) {
     let mut result = open(out, "complete");
     server.write_meta(&mut result, None);
+    result.close();
+}
+
+/// Writes the result of `subscriptions/listen`, which tells that nothing more will be told.
+pub fn write_listen_end(out: &mut String, subscription: &RequestId, server: &ServerInfo) {
+    let mut result = open(out, "complete");
+    let mut meta = result.object("_meta");
+    notification::write_subscription_id(&mut meta, subscription);
+    server.write_into(&mut meta);
+    meta.close();
     result.close();
 }

@@ -5,6 +5,7 @@ use longshore_catalog::tool::{Requirement, TaskMode};
 use longshore_protocol::capability::Capability;
 use longshore_protocol::content::ToolResult;
 use longshore_protocol::error::RpcError;
+use longshore_protocol::headers::ParameterHeaders;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::task::{Status, Task};
 use serde_json::value::RawValue;
@@ -45,6 +46,8 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) deadline_ms: Option<u64>,
     /// What the client wants to be told while it waits.
     pub(crate) wishes: Wishes,
+    /// Headers that repeat arguments, of a transport that has any.
+    pub(crate) headers: Option<&'a ParameterHeaders<'a>>,
 }
 
 impl Server {
@@ -77,6 +80,17 @@ impl Server {
         let value = longshore_protocol::json::strict_value(arguments).map_err(|fault| {
             CallError::Refused(RpcError::invalid_params(format!("arguments: {fault}")))
         })?;
+        if let Some(headers) = request.headers {
+            for parameter in &schemas.headers {
+                let argument = parameter
+                    .path
+                    .iter()
+                    .try_fold(&value, |value, name| value.get(name));
+                headers
+                    .check(&parameter.name, argument)
+                    .map_err(CallError::Refused)?;
+            }
+        }
         if let Err(problems) = schemas.input.check(&value) {
             let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
             // For the model, which can correct itself, so it is a result and not an error of the protocol

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::header::{self, HeaderParameter};
 use longshore_catalog::registry::Registry;
 use longshore_catalog::schema::Compiled;
 use longshore_catalog::store::{Installed, StoreError};
@@ -32,6 +33,8 @@ pub(crate) struct Ready {
     pub(crate) input: Compiled,
     pub(crate) output: Option<Arc<Compiled>>,
     pub(crate) descriptor: String,
+    /// Arguments that clients repeat as headers.
+    pub(crate) headers: Vec<HeaderParameter>,
     pub(crate) turns: Turns,
 }
 
@@ -128,6 +131,7 @@ impl Server {
             .lock()
             .retain(|broken| broken.name != component.name);
         self.registry_store(registry);
+        self.bus.tools_changed();
         let warnings = component.volatile.clone();
         Ok(Receipt {
             component,
@@ -160,7 +164,10 @@ impl Server {
             broken.retain(|broken| broken.name != name);
             broken.len() != before
         };
-        self.registry_store(self.registry().without(&name));
+        if self.registry().component(&name).is_some() {
+            self.registry_store(self.registry().without(&name));
+            self.bus.tools_changed();
+        }
         if was_there || was_broken {
             Ok(())
         } else {
@@ -312,6 +319,9 @@ fn ready(prepared: Prepared, tools: &[Tool], is_static: bool) -> Result<Loaded, 
             Refusal::new("list-tools", format!("tool {:?}: {fault}", tool.name))
         })?;
         let input = schema(tool, &tool.input_schema)?;
+        let headers = header::parameters(&tool.input_schema).map_err(|fault| {
+            Refusal::new("x-mcp-header", format!("tool {:?}: {fault}", tool.name))
+        })?;
         let output = tool
             .output_schema
             .as_ref()
@@ -324,6 +334,7 @@ fn ready(prepared: Prepared, tools: &[Tool], is_static: bool) -> Result<Loaded, 
                 input,
                 output,
                 descriptor,
+                headers,
                 turns: Turns::default(),
             },
         );

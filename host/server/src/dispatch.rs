@@ -1,7 +1,9 @@
 //! A decoded request, whatever it came over, to its answer.
 
 use longshore_protocol::cursor;
+use longshore_protocol::envelope::RequestId;
 use longshore_protocol::error::RpcError;
+use longshore_protocol::headers::ParameterHeaders;
 use longshore_protocol::meta::Meta;
 use longshore_protocol::request::Request;
 use longshore_protocol::result::{
@@ -13,6 +15,7 @@ use longshore_tasks::task::Task;
 
 use crate::call::{Answered, CallError, CallRequest};
 use crate::follow::FollowError;
+use crate::listen::{Filter, Listening};
 use crate::reason::RunReason;
 use crate::run::aside::Wishes;
 use crate::run::{Caller, Heard, HeldCall, Reply};
@@ -48,12 +51,16 @@ impl Identity {
 /// What is known of a request beside what it asks.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
+    /// The id of the request.
+    pub id: &'a RequestId,
     /// Who asks.
     pub identity: &'a Identity,
     /// What the request says of itself.
     pub meta: &'a Meta<'a>,
     /// Whether more than one message can be given back.
     pub can_stream: bool,
+    /// Headers that repeat arguments, of a transport that has any.
+    pub headers: Option<&'a ParameterHeaders<'a>>,
 }
 
 /// What a request is answered with.
@@ -62,6 +69,8 @@ pub enum Answer {
     Result(String),
     /// What comes of a call that goes on.
     Held(Held),
+    /// What there is to hear from now on.
+    Listening(Box<Listening>),
 }
 
 /// A call that goes on. Letting go of it before its end cancels it.
@@ -104,7 +113,12 @@ pub enum DispatchError {
     /// The tool was run, and this came of it.
     Run(RpcError),
     /// There is no room now.
-    NoRoom(RunReason),
+    NoRoom {
+        /// Of what kind.
+        reason: RunReason,
+        /// One line for people.
+        message: &'static str,
+    },
 }
 
 impl From<RpcError> for DispatchError {
@@ -134,9 +148,11 @@ impl Server {
         request: Request<'_>,
     ) -> Result<Answer, DispatchError> {
         let &Incoming {
+            id,
             identity,
             meta,
             can_stream,
+            headers,
         } = incoming;
         let result = match request {
             Request::Discover => self.discover(),
@@ -156,6 +172,7 @@ impl Server {
                     arguments,
                     deadline_ms: meta.deadline_ms,
                     wishes,
+                    headers,
                 };
                 match self.call(caller(identity, meta), request).await {
                     Ok(Answered::Result(result)) => result,
@@ -167,13 +184,11 @@ impl Server {
                         }));
                     }
                     Err(CallError::Refused(error)) => return Err(DispatchError::Refused(error)),
-                    Err(CallError::NoRoom(reason)) => return Err(DispatchError::NoRoom(reason)),
+                    Err(CallError::NoRoom(reason)) => return Err(no_place(reason)),
                 }
             }
             Request::TasksGet { task_id } => {
-                let task = self
-                    .task(task(&task_id)?, Some(&caller(identity, meta)))
-                    .await?;
+                let task = self.poll(task(&task_id)?, &caller(identity, meta)).await?;
                 self.write(&task, TaskForm::Detailed)
             }
             Request::TasksUpdate {
@@ -193,6 +208,22 @@ impl Server {
                     .await?;
                 self.acknowledge()
             }
+            Request::Listen {
+                tools_list_changed,
+                task_ids,
+            } => {
+                if !can_stream {
+                    return Err(DispatchError::Refused(RpcError::invalid_request(
+                        "what is listened to comes as a stream: the Accept header must allow text/event-stream",
+                    )));
+                }
+                let filter = Filter {
+                    tools_list_changed,
+                    task_ids,
+                };
+                let listening = self.listen(&caller(identity, meta), id, filter).await?;
+                return Ok(Answer::Listening(Box::new(listening)));
+            }
         };
         Ok(Answer::Result(result))
     }
@@ -200,7 +231,7 @@ impl Server {
     fn discover(&self) -> String {
         let mut out = String::new();
         Discover {
-            tools_list_changed: false,
+            tools_list_changed: true,
             instructions: None,
             cache: LISTS,
         }
@@ -245,6 +276,14 @@ impl Server {
 /// What a client is told while the store cannot be read or written.
 pub(crate) fn store_trouble(error: &StoreError) -> RpcError {
     RpcError::internal(error.to_string()).with_data("{\"reason\":\"store-unavailable\"}".to_owned())
+}
+
+fn no_place(reason: RunReason) -> DispatchError {
+    let message = match reason {
+        RunReason::QueueFull => "too many calls wait for a place: try again later",
+        _ => "every place for a run is taken: try again later",
+    };
+    DispatchError::NoRoom { reason, message }
 }
 
 fn caller(identity: &Identity, meta: &Meta<'_>) -> Caller {

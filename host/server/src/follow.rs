@@ -130,8 +130,7 @@ impl Server {
                         tracing::debug!(task = %task.id, "the run of a changed task is not here any more");
                     }
                 }
-                // Clients learn of it when they poll.
-                Effect::Notify => {}
+                Effect::Notify => self.tell_of(task),
             }
         }
     }

@@ -1,17 +1,21 @@
 //! The hall: everything between the protocol and the engine.
 //!
 //! An upload: [`components`]. A call: [`call`] finds the tool, checks and admits it, [`run`] owns it
-//! from there to its end. What a client sees of it later: [`follow`]. Wire shapes of tasks, results and
+//! from there to its end. What a client sees of it later: [`follow`], [`polls`] and [`listen`], to which
+//! [`bus`] brings what happened. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else. [`dispatch`] takes a decoded request whatever it
 //! came over; [`http`] is one way for it to come, and [`local`] needs none. [`server`] holds the pieces together.
 
 pub mod admission;
+pub mod bus;
 pub mod call;
 pub mod components;
 pub mod dispatch;
 pub mod follow;
 pub mod http;
+pub mod listen;
 pub mod local;
+pub mod polls;
 pub mod reason;
 pub mod recovery;
 pub mod run;

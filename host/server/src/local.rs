@@ -140,6 +140,7 @@ impl Server {
             deadline_ms: None,
             // Its task shows the same.
             wishes: Wishes::default(),
+            headers: None,
         };
         match self.call(caller, request).await {
             Ok(Answered::Result(result)) => Ok(Begun::Ended(result)),

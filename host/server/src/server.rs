@@ -14,7 +14,9 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::admission::Admission;
+use crate::bus::Bus;
 use crate::components::Loaded;
+use crate::polls::Polls;
 use crate::run::Runs;
 use crate::settings::Settings;
 
@@ -47,6 +49,8 @@ pub struct Node {
     pub(crate) node: NodeId,
     pub(crate) started: Instant,
     pub(crate) runs: Runs,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) polls: Polls,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
     /// Uploads and removals, one at a time, so that store and registry say the same.
@@ -74,6 +78,8 @@ impl Server {
             settings,
             version,
         } = parts;
+        // Whoever waits for its interval is never late.
+        let early_poll_ms = settings.early_poll_ms.min(settings.poll_interval_ms);
         let queue_wait = Duration::from_millis(settings.queue_wait_ms);
         Self(Arc::new(Node {
             sandbox,
@@ -85,6 +91,8 @@ impl Server {
             node: NodeId(Uuid::new_v4().to_string().into()),
             started: Instant::now(),
             runs: Runs::default(),
+            bus: Arc::new(Bus::new(settings.listeners)),
+            polls: Polls::new(Duration::from_millis(early_poll_ms)),
             admission: Admission::new(settings.running, settings.queued, queue_wait),
             registry: ArcSwap::default(),
             changing: Mutex::default(),

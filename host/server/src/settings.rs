@@ -10,6 +10,9 @@ pub struct Settings {
     pub inline_budget_ms: u64,
     /// How often clients are asked to poll, in milliseconds.
     pub poll_interval_ms: u64,
+    /// How long the answer to a poll that comes before its time is held back while nothing changes, in
+    /// milliseconds; never beyond the interval. Some clients poll every few milliseconds at first.
+    pub early_poll_ms: u64,
     /// How long a cancelled guest has to clean up, in milliseconds.
     pub grace_ms: u64,
     /// Shortest time between two visible changes of a task's status, in milliseconds: a person reads
@@ -36,6 +39,12 @@ pub struct Settings {
     pub header_s: u64,
     /// How long a request body may pause between two parts, in seconds.
     pub body_pause_s: u64,
+    /// How long a client may take in nothing of an answer, in seconds, before its connection is given up.
+    pub write_s: u64,
+    /// Clients that listen at the same time. Each is a connection that may say nothing for hours.
+    pub listeners: usize,
+    /// Tasks that one of them may name: each is read when it begins, and is news that may wait for it.
+    pub listen_tasks: usize,
     /// Connections at the same time.
     pub connections: usize,
     /// Tools on one page of a list.
@@ -49,6 +58,7 @@ impl Default for Settings {
         Self {
             inline_budget_ms: 300,
             poll_interval_ms: 1_000,
+            early_poll_ms: 1_000,
             grace_ms: 1_000,
             status_every_ms: 250,
             progress_every_ms: 25,
@@ -61,6 +71,9 @@ impl Default for Settings {
             upload_bytes: 32 * 1024 * 1024,
             header_s: 10,
             body_pause_s: 10,
+            write_s: 30,
+            listeners: 1_024,
+            listen_tasks: 100,
             connections: 4_096,
             page: 100,
             limits: Limits::default(),

@@ -10,6 +10,7 @@ use longshore_protocol::elicitation::{self, InputAnswer, InputKind};
 use longshore_protocol::error::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use longshore_protocol::form;
 use longshore_protocol::guest_meta::GuestMeta;
+use longshore_protocol::notification::TaskMembers;
 use longshore_protocol::result::ServerInfo;
 use longshore_protocol::task::{InputRequest, Task as WireTask, TaskState};
 use longshore_sandbox::control::StopReason;
@@ -355,6 +356,18 @@ pub(crate) fn write_task(
     poll_interval_ms: u64,
     info: &ServerInfo,
 ) {
+    on_wire(task, poll_interval_ms, |wire| match form {
+        TaskForm::Created => wire.write_created(out, info),
+        TaskForm::Detailed => wire.write_detailed(out, info),
+    });
+}
+
+/// What those who listen to a task are told of it.
+pub(crate) fn task_members(task: &Task, poll_interval_ms: u64) -> TaskMembers {
+    on_wire(task, poll_interval_ms, TaskMembers::of)
+}
+
+fn on_wire<T>(task: &Task, poll_interval_ms: u64, write: impl FnOnce(&WireTask<'_>) -> T) -> T {
     let id = task.id.to_string();
     let questions: Vec<InputRequest<'_>> = task
         .open_questions()
@@ -374,7 +387,7 @@ pub(crate) fn write_task(
         }
         State::Cancelled { .. } => TaskState::Cancelled,
     };
-    let wire = WireTask {
+    write(&WireTask {
         id: &id,
         status_message: task.status.message.as_deref(),
         created_at_ms: task.created_at.0,
@@ -382,11 +395,7 @@ pub(crate) fn write_task(
         ttl_ms: Some(task.ttl_ms()),
         poll_interval_ms: Some(poll_interval_ms),
         state,
-    };
-    match form {
-        TaskForm::Created => wire.write_created(out, info),
-        TaskForm::Detailed => wire.write_detailed(out, info),
-    }
+    })
 }
 
 /// Which form of a task is written.

@@ -33,11 +33,11 @@ async fn discover_says_what_there_is_and_no_more() {
         );
         assert_eq!(found["resultType"], "complete");
         assert_eq!(found["supportedVersions"], json!([REVISION]));
-        // Exactly this: no family without its methods, no `listChanged` without a way to hear of it, no `tasks` of an
+        // Exactly this: no family without its methods, no `tasks` of an
         // older revision, and `{}` for the extension, since a known client refuses anything else.
         assert_eq!(
             found["capabilities"],
-            json!({ "tools": {}, "logging": {}, "extensions": { TASKS: {} } })
+            json!({ "tools": { "listChanged": true }, "logging": {}, "extensions": { TASKS: {} } })
         );
         assert_cached(&found);
         assert!(is_marked(&found), "{found}");

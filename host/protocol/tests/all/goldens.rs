@@ -9,10 +9,11 @@ use longshore_protocol::envelope::RequestId;
 use longshore_protocol::error::RpcError;
 use longshore_protocol::guest_meta::GuestMeta;
 use longshore_protocol::meta::{LogLevel, ProgressToken};
-use longshore_protocol::notification::{self, Progress};
+use longshore_protocol::notification::{self, Honoured, Progress, TaskMembers};
 use longshore_protocol::response;
 use longshore_protocol::result::{
-    CacheHint, CacheScope, Discover, ServerInfo, write_acknowledgement, write_tools_page,
+    CacheHint, CacheScope, Discover, ServerInfo, write_acknowledgement, write_listen_end,
+    write_tools_page,
 };
 use longshore_protocol::task::{InputRequest, Task, TaskState};
 use longshore_protocol::tool::Tool;
@@ -412,5 +413,59 @@ fn every_finite_number_is_written_as_json() {
         serde_json::from_str::<serde_json::Value>(&text).expect(&text);
         let written = text.split("\"total\":").nth(1).unwrap();
         assert_eq!(written.trim_end_matches('}').parse(), Ok(done), "{text}");
+    }
+}
+
+#[test]
+fn listening() {
+    let text = RequestId::parse("\"listen:0\"").unwrap();
+    let number = RequestId::parse("7").unwrap();
+    let ids = ["task-1".to_owned(), "task-2".to_owned()];
+    for (name, tools_list_changed, task_ids) in [
+        ("subscription-acknowledged", true, Some(ids.as_slice())),
+        ("subscription-acknowledged-no-task", false, Some(&[][..])),
+        ("subscription-acknowledged-nothing", false, None),
+    ] {
+        let honoured = Honoured {
+            tools_list_changed,
+            task_ids,
+        };
+        golden(name, &notification::acknowledged(&text, &honoured));
+    }
+    golden(
+        "notification-tools-list-changed",
+        &notification::tools_list_changed(&number),
+    );
+    golden(
+        "subscription-end",
+        &answered(|out| write_listen_end(out, &number, &server())),
+    );
+    let questions = [InputRequest {
+        key: "key",
+        request: "{\"method\":\"roots/list\"}",
+    }];
+    for (name, state) in [
+        (
+            "notification-task-asking",
+            TaskState::InputRequired(&questions),
+        ),
+        (
+            "notification-task-completed",
+            TaskState::Completed("{\"content\":[]}"),
+        ),
+    ] {
+        let task = Task {
+            id: "task-1",
+            status_message: Some("a\nb"),
+            created_at_ms: 0,
+            updated_at_ms: 1,
+            ttl_ms: Some(60_000),
+            poll_interval_ms: Some(1_000),
+            state,
+        };
+        golden(
+            name,
+            &notification::task_changed(&text, &TaskMembers::of(&task)),
+        );
     }
 }

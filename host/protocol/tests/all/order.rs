@@ -1,6 +1,6 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use longshore_protocol::headers::decode_value;
+use longshore_protocol::headers::{ParameterHeaders, decode_value};
 use serde_json::json;
 
 use super::*;
@@ -479,4 +479,67 @@ fn every_cursor_leads_back_and_nothing_else_is_one() {
             .len(),
         255
     );
+}
+
+#[test]
+fn headers_repeat_arguments() {
+    let check = |sent: &[(&str, &str)], argument: Option<Value>| {
+        let headers = sent.iter().map(|(name, value)| (*name, value.as_bytes()));
+        ParameterHeaders::among(headers)
+            .check("Region", argument.as_ref())
+            .map_err(|error| error.code)
+    };
+    const NAME: &str = "mcp-param-region";
+    let no = Err(error::HEADER_MISMATCH);
+    type Row<'a> = (&'a [(&'a str, &'a str)], Option<Value>, Result<(), i32>);
+    let rows: [Row<'_>; 29] = [
+        (&[(NAME, "eu")], Some(json!("eu")), Ok(())),
+        (&[("MCP-PARAM-REGION", "eu")], Some(json!("eu")), Ok(())),
+        (&[(NAME, " \teu ")], Some(json!("eu")), Ok(())),
+        (&[(NAME, "EU")], Some(json!("eu")), no),
+        (&[(NAME, "eu"), (NAME, "eu")], Some(json!("eu")), no),
+        (&[], Some(json!("eu")), no),
+        (&[], Some(json!("")), no),
+        (&[(NAME, "")], Some(json!("")), Ok(())),
+        (&[], None, Ok(())),
+        (&[], Some(json!(null)), Ok(())),
+        (&[(NAME, "eu")], None, no),
+        (&[(NAME, "null")], Some(json!(null)), no),
+        (&[(NAME, "=?base64?w6k=?=")], Some(json!("é")), Ok(())),
+        (&[(NAME, "é")], Some(json!("é")), no),
+        (&[(NAME, "=?base64?w6k?=")], Some(json!("é")), no),
+        (
+            &[(NAME, "=?base64?w6k=")],
+            Some(json!("=?base64?w6k=")),
+            Ok(()),
+        ),
+        (&[(NAME, "42")], Some(json!(42)), Ok(())),
+        (&[(NAME, "42.0")], Some(json!(42)), Ok(())),
+        (&[(NAME, "4.2e1")], Some(json!(42)), Ok(())),
+        (&[(NAME, "43")], Some(json!(42)), no),
+        (&[(NAME, "042")], Some(json!(42)), no),
+        (&[(NAME, "inf")], Some(json!(42)), no),
+        (
+            &[(NAME, "9007199254740992")],
+            Some(json!(9_007_199_254_740_992_u64)),
+            Ok(()),
+        ),
+        (
+            &[(NAME, "9007199254740993")],
+            Some(json!(9_007_199_254_740_992_u64)),
+            no,
+        ),
+        (&[(NAME, "true")], Some(json!(true)), Ok(())),
+        (&[(NAME, "True")], Some(json!(true)), no),
+        (&[(NAME, "1")], Some(json!(true)), no),
+        (&[], Some(json!([1])), Ok(())),
+        (&[("mcp-param-other", "x"), ("region", "x")], None, Ok(())),
+    ];
+    for (sent, argument, expected) in rows {
+        assert_eq!(
+            check(sent, argument.clone()),
+            expected,
+            "{sent:?} {argument:?}"
+        );
+    }
 }

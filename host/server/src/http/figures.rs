@@ -26,6 +26,8 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
             "waiting": server.admission.waiting(),
             "most": server.settings.running,
         },
+        "listeners": server.bus.count(),
+        "polls": { "waiting": server.polls.waiting() },
         "sandbox": { "compiles": sandbox.compiles, "guestThreads": sandbox.guest_threads },
         "store": { "commits": store.commits, "changes": store.changes, "unfinishedTasks": store.unfinished },
         "process": process(),

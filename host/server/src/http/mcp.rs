@@ -10,7 +10,7 @@ use futures_util::stream::{self, StreamExt as _};
 use longshore_protocol::decode;
 use longshore_protocol::envelope::{self, Envelope, Message, RequestId};
 use longshore_protocol::error::{RpcError, http_status};
-use longshore_protocol::headers::{Field, Headers};
+use longshore_protocol::headers::{Field, Headers, ParameterHeaders};
 use longshore_protocol::response;
 
 use super::{App, body, events, whole};
@@ -94,13 +94,23 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Serv
         Err(error) => return Served::Now(fail(Some(id), &error)),
     };
     let incoming = Incoming {
+        id,
         identity: &Identity::local(),
         meta: &meta,
         can_stream: accepts(headers, "text", "event-stream"),
+        headers: Some(&ParameterHeaders::among(
+            headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_bytes())),
+        )),
     };
     match app.server.dispatch(&incoming, request).await {
         Ok(Answer::Result(result)) => Served::Now(finish(id, Ok(result))),
         Ok(Answer::Held(held)) => Served::Held(id.clone(), held),
+        Ok(Answer::Listening(listening)) => Served::Now(events::respond(stream::unfold(
+            listening,
+            |mut listening| async { Some((listening.next().await?, listening)) },
+        ))),
         Err(error) => Served::Now(finish(id, Err(error))),
     }
 }
@@ -129,7 +139,9 @@ fn last(id: &RequestId, result: Result<String, DispatchError>) -> String {
         Err(DispatchError::Refused(error) | DispatchError::Run(error)) => {
             response::error(Some(id), &error)
         }
-        Err(DispatchError::NoRoom(reason)) => response::error(Some(id), &no_room(reason).1),
+        Err(DispatchError::NoRoom { reason, message }) => {
+            response::error(Some(id), &wire::rpc_error(&wire::failure(reason, message)))
+        }
     }
 }
 
@@ -141,8 +153,12 @@ fn finish(id: &RequestId, result: Result<String, DispatchError>) -> Response {
         Err(DispatchError::Run(error)) => {
             respond(StatusCode::OK, response::error(Some(id), &error))
         }
-        Err(DispatchError::NoRoom(reason)) => {
-            let (status, error) = no_room(reason);
+        Err(DispatchError::NoRoom { reason, message }) => {
+            let status = match reason {
+                RunReason::QueueFull => StatusCode::TOO_MANY_REQUESTS,
+                _ => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            let error = wire::rpc_error(&wire::failure(reason, message));
             let mut response = respond(status, response::error(Some(id), &error));
             response
                 .headers_mut()
@@ -150,20 +166,6 @@ fn finish(id: &RequestId, result: Result<String, DispatchError>) -> Response {
             response
         }
     }
-}
-
-fn no_room(reason: RunReason) -> (StatusCode, RpcError) {
-    let (status, message) = match reason {
-        RunReason::QueueFull => (
-            StatusCode::TOO_MANY_REQUESTS,
-            "too many calls wait for a place: try again later",
-        ),
-        _ => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "every place for a run is taken: try again later",
-        ),
-    };
-    (status, wire::rpc_error(&wire::failure(reason, message)))
 }
 
 fn fail(id: Option<&RequestId>, error: &RpcError) -> Response {

@@ -7,7 +7,7 @@ mod figures;
 mod guard;
 mod mcp;
 mod serve;
-mod stall;
+mod unread;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

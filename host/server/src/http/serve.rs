@@ -16,14 +16,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service as _;
 
-use super::stall::Unstalled;
+use super::unread::Impatient;
 use super::{App, router};
 use crate::server::Server;
 
 /// Headers of one request; a client of ours sends about ten.
 const HEADERS: usize = 64;
-/// How long a client may take none of its answer before its connection is given up.
-const STALL: Duration = Duration::from_secs(30);
 /// File descriptors that are not for connections: the database, uploads, compile children.
 const RESERVED: u64 = 64;
 /// How long open requests may take to end once the server is told to.
@@ -77,6 +75,8 @@ impl Bound {
     pub async fn serve(self, server: Server, admin_token: &str, stop: impl Future<Output = ()>) {
         let connections = Arc::new(Semaphore::new(places(server.settings.connections)));
         let header_time = Duration::from_secs(server.settings.header_s);
+        let patience = Duration::from_secs(server.settings.write_s);
+        let bus = Arc::clone(&server.bus);
         let app = App {
             server,
             address: self.address,
@@ -102,7 +102,7 @@ impl Bound {
                 .timer(TokioTimer::new())
                 .header_read_timeout(header_time)
                 .max_headers(HEADERS)
-                .serve_connection(TokioIo::new(Unstalled::new(stream, STALL)), service);
+                .serve_connection(TokioIo::new(Impatient::new(stream, patience)), service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 // Most ends of a connection are the client's business.
@@ -113,6 +113,8 @@ impl Bound {
             });
         }
         drop(self.listener);
+        // What would go on for ever is told that it ends.
+        bus.close();
         if tokio::time::timeout(DRAIN, graceful.shutdown())
             .await
             .is_err()

@@ -8,7 +8,7 @@ use longshore_catalog::tool::TaskMode;
 use longshore_journal::call::{Answer, AskError};
 use longshore_sandbox::control::{Control, StopReason};
 use longshore_sandbox::ending::Ended;
-use longshore_tasks::event::{Event, Outcome, Refused};
+use longshore_tasks::event::{Effect, Event, Outcome, Refused};
 use longshore_tasks::question::{Fate, wire_key};
 use longshore_tasks::store::{Commit, StoreError};
 use longshore_tasks::task::{Progress, Status, Task, Usage};
@@ -477,9 +477,14 @@ impl Driver {
             };
             let now = clock::now();
             let mut next = (**row).clone();
+            let mut is_seen = false;
             for event in &events {
                 match next.apply(event.clone(), now) {
-                    Ok(step) => next = step.task,
+                    Ok(step) => {
+                        next = step.task;
+                        // The other effects are this run's own doing.
+                        is_seen |= step.effects.contains(&Effect::Notify);
+                    }
                     // A status that says nothing new must not keep what follows it from being done.
                     Err(Refused::Nothing) if matches!(event, Event::StatusChanged { .. }) => {}
                     Err(refused) => return Change::Refused(refused),
@@ -496,6 +501,9 @@ impl Driver {
             };
             match self.server.tasks.commit(commit).await {
                 Ok(()) => {
+                    if is_seen {
+                        self.server.tell_of(&next);
+                    }
                     self.carrier = Carrier::Task(Box::new(next));
                     return Change::Done;
                 }
@@ -528,6 +536,8 @@ impl Driver {
     async fn reload(&mut self) -> bool {
         match self.server.tasks.get(self.call.id).await {
             Ok(Some(row)) => {
+                // It may be a commit of ours whose answer was lost; telling of one twice does no harm.
+                self.server.tell_of(&row);
                 self.see_row(row);
                 true
             }

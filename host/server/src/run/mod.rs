@@ -351,6 +351,7 @@ impl Server {
                 Arc::clone(&desk),
                 Arc::clone(&log),
                 asides.clone(),
+                Arc::clone(&self.bus),
             )),
             control: control.clone(),
             first_turn: if row.is_none() && !turns.are_long() {

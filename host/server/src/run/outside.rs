@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::CallFacts;
 use super::aside::Asides;
 use super::desk::{Asking, Desk};
+use crate::bus::Bus;
 use crate::clock;
 
 /// One run's view of the server.
@@ -21,6 +22,7 @@ pub(crate) struct RunOutside {
     desk: Arc<Desk>,
     log: Arc<Log>,
     asides: Option<Arc<Asides>>,
+    bus: Arc<Bus>,
 }
 
 impl RunOutside {
@@ -29,12 +31,14 @@ impl RunOutside {
         desk: Arc<Desk>,
         log: Arc<Log>,
         asides: Option<Arc<Asides>>,
+        bus: Arc<Bus>,
     ) -> Self {
         Self {
             call,
             desk,
             log,
             asides,
+            bus,
         }
     }
 }
@@ -106,8 +110,13 @@ impl Outside for RunOutside {
         });
     }
 
-    fn changed(&self, _change: OwnedChange) {
-        // Lists are frozen at upload, so there is nothing to tell anybody.
+    fn changed(&self, change: OwnedChange) {
+        match change {
+            // The list is the one of the upload: a client that reads it again may see what it saw.
+            OwnedChange::Tools => self.bus.tools_changed(),
+            // Neither is served yet, so nobody listens to them.
+            OwnedChange::Prompts | OwnedChange::Resources | OwnedChange::Resource(_) => {}
+        }
     }
 }
 

@@ -1,0 +1,146 @@
+//! Clients that ask for a task more often than they were told to. They are answered late and not refused: an answer
+//! that says nothing new waits for something new, or until it is time.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use longshore_tasks::id::{Principal, TaskId};
+use longshore_tasks::task::Task;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::dispatch::DispatchError;
+use crate::reason::RunReason;
+use crate::run::Caller;
+use crate::server::Server;
+
+/// Answers that one caller may have waiting: more than a client that is merely hasty ever has.
+const WAITING: usize = 64;
+/// Tasks whose last answer is remembered; those that are not are answered at once.
+const REMEMBERED: usize = 64 * 1024;
+
+/// What was answered not long ago, and who waits.
+pub(crate) struct Polls {
+    /// How long an answer may be held back.
+    window: Duration,
+    answered: Mutex<HashMap<TaskId, Answered>>,
+    waiting: Mutex<HashMap<Principal, usize>>,
+}
+
+#[derive(Clone, Copy)]
+struct Answered {
+    version: u64,
+    at: Instant,
+}
+
+impl Polls {
+    /// With no window, nothing is held back.
+    pub(crate) fn new(window: Duration) -> Self {
+        Self {
+            window,
+            answered: Mutex::default(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Until when there is nothing new to say of that task.
+    fn early(&self, task: &Task, now: Instant) -> Option<Instant> {
+        if task.state.name().is_final() {
+            return None;
+        }
+        let answered = *self.answered.lock().get(&task.id)?;
+        let until = answered.at + self.window;
+        (answered.version == task.version && now < until).then_some(until)
+    }
+
+    /// This is what a caller is told now.
+    fn answer(&self, task: &Task, now: Instant) {
+        if self.window.is_zero() {
+            return;
+        }
+        let mut answered = self.answered.lock();
+        if task.state.name().is_final() {
+            answered.remove(&task.id);
+            return;
+        }
+        if answered.len() >= REMEMBERED {
+            answered.retain(|_, last| now < last.at + self.window);
+        }
+        if answered.len() < REMEMBERED {
+            let last = Answered {
+                version: task.version,
+                at: now,
+            };
+            answered.insert(task.id, last);
+        }
+    }
+
+    /// Answers that wait now.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.lock().values().sum()
+    }
+
+    /// A place among those that wait, if that caller may have one more.
+    fn wait(&self, principal: &Principal) -> Option<Waiting<'_>> {
+        let mut waiting = self.waiting.lock();
+        let count = waiting.entry(principal.clone()).or_default();
+        if *count == WAITING {
+            return None;
+        }
+        *count += 1;
+        Some(Waiting {
+            polls: self,
+            principal: principal.clone(),
+        })
+    }
+}
+
+struct Waiting<'p> {
+    polls: &'p Polls,
+    principal: Principal,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.polls.waiting.lock();
+        if let Some(count) = waiting.get_mut(&self.principal) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.principal);
+            }
+        }
+    }
+}
+
+impl Server {
+    /// The task for a client that polls.
+    pub(crate) async fn poll(&self, id: TaskId, caller: &Caller) -> Result<Task, DispatchError> {
+        let mut task = self.task(id, Some(caller)).await?;
+        // As it was when it was asked: others who ask meanwhile put nothing off.
+        if let Some(until) = self.polls.early(&task, Instant::now()) {
+            let _place = self
+                .polls
+                .wait(&caller.principal)
+                .ok_or(DispatchError::NoRoom {
+                    reason: RunReason::QueueFull,
+                    message: "too many polls wait for news: ask again after pollIntervalMs",
+                })?;
+            let watch = self.bus.watch(id);
+            loop {
+                // Watching first and looking then, so that no change falls in between.
+                let changed = watch.changed();
+                task = self.task(id, Some(caller)).await?;
+                let now = Instant::now();
+                if until <= now || self.polls.early(&task, now).is_none() || self.bus.is_closed() {
+                    break;
+                }
+                tokio::select! {
+                    () = changed => {}
+                    () = tokio::time::sleep_until(until) => {}
+                }
+            }
+        }
+        self.polls.answer(&task, Instant::now());
+        Ok(task)
+    }
+}
