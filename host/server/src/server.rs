@@ -10,7 +10,7 @@ use longshore_protocol::result::ServerInfo;
 use longshore_sandbox::sandbox::Sandbox;
 use longshore_tasks::id::NodeId;
 use longshore_tasks::store::TaskStore;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use uuid::Uuid;
 
 use crate::admission::Admission;
@@ -19,6 +19,9 @@ use crate::components::Loaded;
 use crate::polls::Polls;
 use crate::run::Runs;
 use crate::settings::Settings;
+
+/// Uploads at once: each is in memory until it is compiled, and one is compiled at a time on two cores.
+const UPLOADS: usize = 8;
 
 /// What a node is made of.
 pub struct Parts {
@@ -53,6 +56,8 @@ pub struct Node {
     pub(crate) polls: Polls,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
+    /// Uploads that may be in memory at once.
+    pub(crate) uploads: Semaphore,
     /// Uploads and removals, one at a time, so that store and registry say the same.
     pub(crate) changing: Mutex<()>,
     /// What the store holds and this node cannot load.
@@ -95,6 +100,7 @@ impl Server {
             polls: Polls::new(Duration::from_millis(early_poll_ms)),
             admission: Admission::new(settings.running, settings.queued, queue_wait),
             registry: ArcSwap::default(),
+            uploads: Semaphore::new(UPLOADS),
             changing: Mutex::default(),
             broken: parking_lot::Mutex::default(),
             settings,

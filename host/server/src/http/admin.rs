@@ -205,6 +205,13 @@ pub(super) async fn install(
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let name = name(path)?;
+    let _place = app.server.uploads.try_acquire().map_err(|_| {
+        ApiError::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "busy",
+            "too many uploads at once: try again when one of them is done",
+        )
+    })?;
     let (parts, body) = request.into_parts();
     let settings = &app.server.settings;
     let pause = Duration::from_secs(settings.body_pause_s);
