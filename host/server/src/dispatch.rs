@@ -16,6 +16,7 @@ use longshore_tasks::task::Task;
 use crate::call::{Answered, CallError, CallRequest};
 use crate::follow::FollowError;
 use crate::listen::{Filter, Listening};
+use crate::polls::{Late, Polled};
 use crate::reason::RunReason;
 use crate::run::aside::Wishes;
 use crate::run::{Caller, Heard, HeldCall, Reply};
@@ -71,6 +72,8 @@ pub enum Answer {
     Held(Held),
     /// What there is to hear from now on.
     Listening(Box<Listening>),
+    /// Its result, in a while.
+    Late(Box<Late>),
 }
 
 /// A call that goes on. Letting go of it before its end cancels it.
@@ -102,6 +105,14 @@ impl Held {
                 "the server failed while it ran this call",
             )))),
         })
+    }
+}
+
+impl Late {
+    /// The result, one JSON text.
+    pub async fn result(&self) -> Result<String, DispatchError> {
+        let task = self.task().await?;
+        Ok(self.server().write(&task, TaskForm::Detailed))
     }
 }
 
@@ -188,8 +199,10 @@ impl Server {
                 }
             }
             Request::TasksGet { task_id } => {
-                let task = self.poll(task(&task_id)?, &caller(identity, meta)).await?;
-                self.write(&task, TaskForm::Detailed)
+                match self.poll(task(&task_id)?, caller(identity, meta)).await? {
+                    Polled::Now(task) => self.write(&task, TaskForm::Detailed),
+                    Polled::Late(late) => return Ok(Answer::Late(Box::new(late))),
+                }
             }
             Request::TasksUpdate {
                 task_id,

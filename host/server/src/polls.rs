@@ -80,67 +80,96 @@ impl Polls {
         self.waiting.lock().values().sum()
     }
 
-    /// A place among those that wait, if that caller may have one more.
-    fn wait(&self, principal: &Principal) -> Option<Waiting<'_>> {
+    /// Takes a place among those that wait, if that caller may have one more.
+    fn enter(&self, principal: &Principal) -> bool {
         let mut waiting = self.waiting.lock();
         let count = waiting.entry(principal.clone()).or_default();
-        if *count == WAITING {
-            return None;
+        let may = *count < WAITING;
+        *count += usize::from(may);
+        may
+    }
+
+    fn leave(&self, principal: &Principal) {
+        let mut waiting = self.waiting.lock();
+        if let Some(count) = waiting.get_mut(principal) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(principal);
+            }
         }
-        *count += 1;
-        Some(Waiting {
-            polls: self,
-            principal: principal.clone(),
-        })
     }
 }
 
-struct Waiting<'p> {
-    polls: &'p Polls,
-    principal: Principal,
+/// What a poll is answered with.
+pub(crate) enum Polled {
+    /// The task, now.
+    Now(Box<Task>),
+    /// The task, once there is something to say.
+    Late(Late),
 }
 
-impl Drop for Waiting<'_> {
+/// An answer that is held back. Letting go of it takes the poll back.
+pub struct Late {
+    server: Server,
+    id: TaskId,
+    caller: Caller,
+    /// When it is given in any case.
+    until: Instant,
+}
+
+impl Drop for Late {
     fn drop(&mut self) {
-        let mut waiting = self.polls.waiting.lock();
-        if let Some(count) = waiting.get_mut(&self.principal) {
-            *count -= 1;
-            if *count == 0 {
-                waiting.remove(&self.principal);
-            }
-        }
+        self.server.polls.leave(&self.caller.principal);
     }
 }
 
 impl Server {
     /// The task for a client that polls.
-    pub(crate) async fn poll(&self, id: TaskId, caller: &Caller) -> Result<Task, DispatchError> {
-        let mut task = self.task(id, Some(caller)).await?;
-        // As it was when it was asked: others who ask meanwhile put nothing off.
-        if let Some(until) = self.polls.early(&task, Instant::now()) {
-            let _place = self
-                .polls
-                .wait(&caller.principal)
-                .ok_or(DispatchError::NoRoom {
-                    reason: RunReason::QueueFull,
-                    message: "too many polls wait for news: ask again after pollIntervalMs",
-                })?;
-            let watch = self.bus.watch(id);
-            loop {
-                // Watching first and looking then, so that no change falls in between.
-                let changed = watch.changed();
-                task = self.task(id, Some(caller)).await?;
-                let now = Instant::now();
-                if until <= now || self.polls.early(&task, now).is_none() || self.bus.is_closed() {
-                    break;
-                }
-                tokio::select! {
-                    () = changed => {}
-                    () = tokio::time::sleep_until(until) => {}
-                }
+    pub(crate) async fn poll(&self, id: TaskId, caller: Caller) -> Result<Polled, DispatchError> {
+        let task = self.task(id, Some(&caller)).await?;
+        let now = Instant::now();
+        let Some(until) = self.polls.early(&task, now) else {
+            self.polls.answer(&task, now);
+            return Ok(Polled::Now(Box::new(task)));
+        };
+        if !self.polls.enter(&caller.principal) {
+            return Err(DispatchError::NoRoom {
+                reason: RunReason::QueueFull,
+                message: "too many polls wait for news: ask again after pollIntervalMs",
+            });
+        }
+        Ok(Polled::Late(Late {
+            server: self.clone(),
+            id,
+            caller,
+            until,
+        }))
+    }
+}
+
+impl Late {
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The task, once it changed or it is time.
+    pub(crate) async fn task(&self) -> Result<Task, DispatchError> {
+        let (polls, bus) = (&self.server.polls, &self.server.bus);
+        let watch = bus.watch(self.id);
+        loop {
+            // Watching first and looking then, so that no change falls in between.
+            let changed = watch.changed();
+            let task = self.server.task(self.id, Some(&self.caller)).await?;
+            let now = Instant::now();
+            // Others who ask meanwhile put nothing off.
+            if self.until <= now || polls.early(&task, now).is_none() || bus.is_closed() {
+                polls.answer(&task, now);
+                return Ok(task);
+            }
+            tokio::select! {
+                () = changed => {}
+                () = tokio::time::sleep_until(self.until) => {}
             }
         }
-        self.polls.answer(&task, Instant::now());
-        Ok(task)
     }
 }

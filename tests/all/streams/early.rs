@@ -61,11 +61,20 @@ async fn news_wakes_whoever_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_goes_down_lets_nobody_wait() {
+async fn who_leaves_waits_no_more_and_a_server_that_goes_down_lets_nobody_wait() {
     let mut server = server(LONG_MS).await;
     let client = server.client();
     let id = client.start("modes-always", json!({ "ms": LONG_MS })).await;
     client.task(&id).await;
+    // One whose client goes away waits no more.
+    let gone = tokio::spawn({
+        let (client, id) = (client.clone(), id.clone());
+        async move { client.task(&id).await }
+    });
+    until_waiting(&server, 1).await;
+    gone.abort();
+    until_waiting(&server, 0).await;
+
     let waiting = tokio::spawn({
         let (client, id) = (client.clone(), id.clone());
         async move { client.task(&id).await }

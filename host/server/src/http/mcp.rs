@@ -15,6 +15,7 @@ use longshore_protocol::response;
 
 use super::{App, body, events, whole};
 use crate::dispatch::{Answer, DispatchError, Held, Identity, Incoming, Said};
+use crate::polls::Late;
 use crate::reason::RunReason;
 use crate::wire;
 
@@ -62,8 +63,9 @@ pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Respon
     });
     match served.await {
         Served::Now(response) => response,
-        // Waited for here, so that a client that goes away lets go of its call.
+        // Waited for here, so that a client that goes away lets go of its call, and of its poll.
         Served::Held(id, held) => wait(&id, held).await,
+        Served::Late(id, late) => finish(&id, late.result().await),
     }
 }
 
@@ -73,6 +75,8 @@ enum Served {
     Now(Response),
     /// A call that is to be waited for.
     Held(RequestId, Held),
+    /// A poll that is to be answered in a while.
+    Late(RequestId, Box<Late>),
 }
 
 async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Served {
@@ -107,10 +111,13 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Serv
     match app.server.dispatch(&incoming, request).await {
         Ok(Answer::Result(result)) => Served::Now(finish(id, Ok(result))),
         Ok(Answer::Held(held)) => Served::Held(id.clone(), held),
-        Ok(Answer::Listening(listening)) => Served::Now(events::respond(stream::unfold(
-            listening,
-            |mut listening| async { Some((listening.next().await?, listening)) },
-        ))),
+        Ok(Answer::Late(late)) => Served::Late(id.clone(), late),
+        Ok(Answer::Listening(listening)) => {
+            let messages = stream::unfold(listening, |mut listening| async {
+                Some((listening.next().await?, listening))
+            });
+            Served::Now(events::respond(messages))
+        }
         Err(error) => Served::Now(finish(id, Err(error))),
     }
 }

@@ -7,7 +7,7 @@ mod figures;
 mod guard;
 mod mcp;
 mod serve;
-mod unread;
+mod stall;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

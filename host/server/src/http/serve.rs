@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service as _;
 
-use super::unread::Impatient;
+use super::stall::Unstalled;
 use super::{App, router};
 use crate::server::Server;
 
@@ -102,7 +102,7 @@ impl Bound {
                 .timer(TokioTimer::new())
                 .header_read_timeout(header_time)
                 .max_headers(HEADERS)
-                .serve_connection(TokioIo::new(Impatient::new(stream, patience)), service);
+                .serve_connection(TokioIo::new(Unstalled::new(stream, patience)), service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 // Most ends of a connection are the client's business.
