@@ -195,7 +195,11 @@ async fn what_is_served_is_what_is_kept_though_the_uploader_left() {
             _ => ("PUT /v1/components/first", bytes.as_slice()),
         };
         send_and_go(server.address, head, &authorization, body, after).await;
-        // Whatever the last one began is over once the next, which waits its turn, is answered.
+        // Whatever it began is over once no upload is under way and the next removal had its turn.
+        wait::until("the upload to end", Duration::from_secs(30), || async {
+            (server.figures().await["uploads"] == 0).then_some(())
+        })
+        .await;
         assert_eq!(
             server
                 .admin("DELETE", "/v1/components/nobody", "")

@@ -57,7 +57,7 @@ pub struct Node {
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
     /// Uploads that may be in memory at once.
-    pub(crate) uploads: Semaphore,
+    pub(crate) uploads: Arc<Semaphore>,
     /// Uploads and removals, one at a time, so that store and registry say the same.
     pub(crate) changing: Mutex<()>,
     /// What the store holds and this node cannot load.
@@ -69,6 +69,13 @@ impl std::ops::Deref for Server {
 
     fn deref(&self) -> &Node {
         &self.0
+    }
+}
+
+impl Node {
+    /// Uploads that are taken in or examined now.
+    pub(crate) fn uploading(&self) -> usize {
+        UPLOADS - self.uploads.available_permits()
     }
 }
 
@@ -100,7 +107,7 @@ impl Server {
             polls: Polls::new(Duration::from_millis(early_poll_ms)),
             admission: Admission::new(settings.running, settings.queued, queue_wait),
             registry: ArcSwap::default(),
-            uploads: Semaphore::new(UPLOADS),
+            uploads: Arc::new(Semaphore::new(UPLOADS)),
             changing: Mutex::default(),
             broken: parking_lot::Mutex::default(),
             settings,

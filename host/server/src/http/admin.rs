@@ -1,5 +1,6 @@
 //! The admin API: components, tasks, the node.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -205,13 +206,15 @@ pub(super) async fn install(
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let name = name(path)?;
-    let _place = app.server.uploads.try_acquire().map_err(|_| {
-        ApiError::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "busy",
-            "too many uploads at once: try again when one of them is done",
-        )
-    })?;
+    let place = Arc::clone(&app.server.uploads)
+        .try_acquire_owned()
+        .map_err(|_| {
+            ApiError::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "busy",
+                "too many uploads at once: try again when one of them is done",
+            )
+        })?;
     let (parts, body) = request.into_parts();
     let settings = &app.server.settings;
     let pause = Duration::from_secs(settings.body_pause_s);
@@ -221,7 +224,11 @@ pub(super) async fn install(
         component,
         installed,
         warnings,
-    } = whole(async move { server.install(name, bytes).await }).await?;
+    } = whole(async move {
+        let _until_it_is_done = place;
+        server.install(name, bytes).await
+    })
+    .await?;
     let status = match installed {
         Installed::Created => StatusCode::CREATED,
         Installed::Replaced(_) | Installed::Unchanged => StatusCode::OK,

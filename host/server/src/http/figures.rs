@@ -28,6 +28,7 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
         },
         "listeners": server.bus.count(),
         "polls": { "waiting": server.polls.waiting() },
+        "uploads": server.uploading(),
         "sandbox": { "compiles": sandbox.compiles, "guestThreads": sandbox.guest_threads },
         "store": { "commits": store.commits, "changes": store.changes, "unfinishedTasks": store.unfinished },
         "process": process(),

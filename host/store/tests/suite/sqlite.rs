@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use longshore_catalog::store::{ComponentStore as _, StoreError as CatalogError};
+use longshore_catalog::store::ComponentStore as _;
 use longshore_store::sqlite::{OpenError, Sqlite};
 use longshore_tasks::event::{Event, NewQuestion};
-use longshore_tasks::id::{Millis, NodeId};
+use longshore_tasks::id::{Millis, NodeId, TaskId};
 use longshore_tasks::store::{Query, StoreError, TaskStore as _};
 use longshore_tasks::task::{Progress, StateName, Task};
 use rusqlite::Connection;
@@ -325,7 +325,7 @@ async fn a_row_that_this_program_never_writes_is_reported() {
 }
 
 #[tokio::test]
-async fn a_damaged_question_id_or_component_is_reported() {
+async fn a_damaged_question_is_reported_and_a_damaged_id_or_component_hides_no_other() {
     let (_directory, path) = place();
     let store = Sqlite::open(&path).unwrap();
     let ask = vec![NewQuestion {
@@ -351,31 +351,48 @@ async fn a_damaged_question_id_or_component_is_reported() {
             "{damage}: {error:?}"
         );
     }
-    raw.execute("update task set id = x'0102'", []).unwrap();
-    let error = store
+    // Neither a list nor whoever looks after what was left behind stops at it.
+    let unfinished = |node: &str| store.orphans(NodeId(node.into()), 5);
+    assert!(unfinished("other").await.unwrap().is_empty());
+    raw.execute("update question set state = 'open', answer = null", [])
+        .unwrap();
+    assert_eq!(unfinished("other").await.unwrap().len(), 1);
+    store.create(task(2), None).await.unwrap();
+    raw.execute(
+        "update task set id = x'0102' where id = ?1",
+        [id(1).0.as_bytes()],
+    )
+    .unwrap();
+    let page = store
         .list(Query {
             limit: 5,
             ..Query::default()
         })
         .await
-        .unwrap_err();
-    assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
+        .unwrap();
+    let listed: Vec<TaskId> = page.tasks.iter().map(|task| task.id).collect();
+    assert_eq!(listed, [id(2)]);
+    assert_eq!(unfinished("other").await.unwrap().len(), 1);
+    store
+        .install(component("whole", b"two"), b"two".to_vec())
+        .await
+        .unwrap();
     for damage in [
-        "component set meta = '{}'",
-        "component set size = -1",
-        "component_name set name = 'No Name'",
+        "component set meta = '{}' where size = 3 and digest = (select digest from component_name where name = 'text')",
+        "component set size = -1 where digest = (select digest from component_name where name = 'text')",
+        "component_name set name = 'No Name' where name = 'text'",
     ] {
-        store.installed().await.unwrap();
+        assert_eq!(store.installed().await.unwrap().len(), 2);
         raw.execute_batch("begin").unwrap();
         raw.execute(&format!("update {damage}"), []).unwrap();
         raw.execute_batch("commit").unwrap();
-        let error = store.installed().await.unwrap_err();
-        assert!(
-            matches!(error, CatalogError::Corrupt(_)),
-            "{damage}: {error:?}"
-        );
-        raw.execute_batch("update component set size = 3; update component_name set name = 'text'")
-            .unwrap();
+        let left = store.installed().await.unwrap();
+        let names: Vec<&str> = left.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["whole"], "{damage}");
+        raw.execute_batch(
+            "update component set size = 3; update component_name set name = 'text' where name = 'No Name'",
+        )
+        .unwrap();
         let meta = r#"update component set meta = '{"tools":[],"imports":[],"volatile":[]}'"#;
         raw.execute_batch(meta).unwrap();
     }
