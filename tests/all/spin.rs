@@ -23,8 +23,12 @@ const ROUNDS: usize = 3;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_that_compute_leave_the_server_answering_and_nothing_behind() {
     // Only a cancel is to end them.
-    let server =
-        Server::start(Options::with_guests(&["spin"]).set("limits.cpu_ms", 3_600_000)).await;
+    let server = Server::start(
+        Options::with_guests(&["spin"])
+            .set("early_poll_ms", 0)
+            .set("limits.cpu_ms", 3_600_000),
+    )
+    .await;
     let warm = round(&server, 0).await;
     for number in 1..=rounds(ROUNDS) {
         let rss = round(&server, number).await;
