@@ -15,25 +15,7 @@ build:
 
 # Build the example tools into guest-examples/target/components/NAME.wasm.
 guests:
-    #!/usr/bin/env bash
-    set -euo pipefail
-    cd guest-examples
-    target=wasm32-wasip2
-    rustup target list --installed | grep -qx "$target" || rustup target add "$target"
-    cargo build --release --locked --workspace --target "$target" --target-dir target
-    mkdir -p target/components
-    for manifest in */Cargo.toml; do
-        grep -q cdylib "$manifest" || continue
-        name=${manifest%/Cargo.toml}
-        built=target/$target/release/${name//-/_}.wasm
-        placed=target/components/$name.wasm
-        # An unchanged file keeps its time, so that nothing that depends on it is done again.
-        cmp -s "$built" "$placed" || cp "$built" "$placed"
-    done
-    # A component whose crate is gone is not an example any more.
-    for placed in target/components/*.wasm; do
-        [ -f "$(basename "$placed" .wasm)/Cargo.toml" ] || rm "$placed"
-    done
+    guest-examples/build
 
 # All tests: the rooms' own, then the whole house over real guests, processes and clients.
 test: build guests
@@ -53,7 +35,16 @@ check:
     cargo clippy --locked --workspace --all-targets -- -D warnings
     cd guest-examples && cargo fmt --all --check
 
-# Figures of this machine, in an optimised build; best on a machine that does nothing else.
-bench: guests
+# Figures of this machine, in an optimised build; best on a machine that does nothing else. PARTS for some of them.
+bench *PARTS: guests
     cargo build --locked --release --workspace
-    target/release/bench
+    target/release/bench {{PARTS}}
+
+# A hundred thousand runs of two guests that look for what the other left.
+canary: build
+    LONGSHORE_TEST_ROUNDS=100000 cargo test --locked --workspace --test house -- --nocapture canary::
+
+# A server at its admission limit for SECONDS: it must hold at the end what it held when it was warm.
+soak SECONDS="600": guests
+    cargo build --locked --release --workspace
+    target/release/soak {{SECONDS}}

@@ -138,7 +138,7 @@ async fn call(client: &Client, row: &Row) -> Value {
     }
 }
 
-/// Answers all that a task asks, until it has ended.
+/// Answers all that a task asks, or cancels it if there are no answers, until it has ended.
 async fn follow(client: &Client, id: &str, answers: &Value) -> Value {
     loop {
         let task = wait::until(
@@ -152,6 +152,10 @@ async fn follow(client: &Client, id: &str, answers: &Value) -> Value {
         .await;
         if task["status"] != "input_required" {
             return task;
+        }
+        if answers.is_null() {
+            client.result("tasks/cancel", json!({ "taskId": id })).await;
+            return client.until_ended(id).await;
         }
         let asked = task["inputRequests"]
             .as_object()
@@ -209,6 +213,13 @@ fn check(expected: &Expected, answer: &Value) -> Result<(), String> {
             same(&answer["result"], expected)
         }
         Expected::Completed(_) => Err(shown()),
+        Expected::Cancelled if answer["status"] == "cancelled" => Ok(()),
+        Expected::Cancelled => Err(shown()),
+        Expected::CompletedThat(is_fine) => {
+            let is_fine = answer["status"] == "completed"
+                && bare(&answer["result"]).is_some_and(|result| is_fine(&result));
+            if is_fine { Ok(()) } else { Err(shown()) }
+        }
     }
 }
 
@@ -258,6 +269,27 @@ async fn nothing_is_done_before_it_is_approved() {
         assert_eq!(client.until_ended(&id).await["status"], "completed");
         assert_eq!(doing(&log(&id).await), is_done, "approved: {approve}");
     }
+}
+
+#[tokio::test]
+async fn what_was_made_is_taken_back_when_the_call_is_cancelled() {
+    let server = Server::start(Options::with_guests(&["cleanup"])).await;
+    let client = server.client();
+    let id = client.start("cleanup", json!({})).await;
+    client.until_status(&id, "input_required").await;
+    client.result("tasks/cancel", json!({ "taskId": id })).await;
+    assert_eq!(client.until_ended(&id).await["status"], "cancelled");
+    let said = wait::until("the log of the run", Duration::from_secs(10), || async {
+        let task = server
+            .admin("GET", &format!("/v1/tasks/{id}"), "")
+            .await
+            .json();
+        let log = task["output"]["log"].as_array()?.clone();
+        let said: Vec<Value> = log.iter().map(|line| line["message"].clone()).collect();
+        said.contains(&json!("removed")).then_some(said)
+    })
+    .await;
+    assert_eq!(said, ["made", "removed"]);
 }
 
 #[tokio::test]

@@ -377,6 +377,14 @@ fn every_reason_has_its_remedy() {
             "no remedy for {word}"
         );
     }
+    let requests = longshore_server::reason::RequestReason::ALL
+        .map(longshore_server::reason::RequestReason::as_str);
+    for word in requests {
+        assert!(
+            page.contains(&format!("| `{word}` | ")),
+            "no remedy for {word}"
+        );
+    }
     for reason in runs {
         let row = format!("| `{}` | {} | ", reason.as_str(), reason.code());
         assert!(page.contains(&row), "no remedy for {}", reason.as_str());

@@ -1,13 +1,17 @@
 //! The house as a whole: real processes, real components, clients that are not ours.
 
+mod canary;
 mod carriers;
 mod command;
 mod gone;
 mod guests;
 mod house;
 mod interop;
+mod limits;
 mod restart;
 mod spin;
+mod starting;
 mod streams;
+mod survive;
 mod uploads;
 mod wire;

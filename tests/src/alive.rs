@@ -37,7 +37,7 @@ impl Baseline {
             || async {
                 let figures = server.figures().await;
                 let runs = &figures["runs"];
-                let idle = ["live", "liveStores", "waiting"]
+                let idle = ["live", "liveStores", "queued"]
                     .iter()
                     .all(|what| runs[what] == 0);
                 (idle && fds(&figures) <= self.fds + FEW).then_some(())

@@ -113,6 +113,11 @@ pub struct Made {
     pub call: Behaviour,
     /// The text that `call-tool` answers with.
     pub answer: String,
+    /// Core instances that it has beside the one with its code.
+    pub more_instances: usize,
+    /// Values that a function of it, which is never called, loads before it uses them: compiling it takes time with the
+    /// cube of their number.
+    pub live_values: usize,
 }
 
 impl Made {
@@ -125,6 +130,8 @@ impl Made {
             listing: Behaviour::Returns,
             call: Behaviour::Returns,
             answer: "something".to_owned(),
+            more_instances: 0,
+            live_values: 0,
         }
     }
 
@@ -191,6 +198,23 @@ impl Made {
                 "$code",
             )
         };
+        let more = if self.more_instances > 0 {
+            format!(
+                "(core module $more) {}",
+                "(core instance (instantiate $more))".repeat(self.more_instances)
+            )
+        } else {
+            String::new()
+        };
+        let slow = if self.live_values > 0 {
+            let loads: String = (0..self.live_values)
+                .map(|n| format!("(i32.load offset={} (local.get 0))", 4 * n))
+                .collect();
+            let xors = "i32.xor ".repeat(self.live_values - 1);
+            format!("(core module (memory 1) (func (param i32) (result i32) {loads} {xors}))")
+        } else {
+            String::new()
+        };
         // The types need names, which an instance of a component of its own can give them.
         format!(
             r#"(component
@@ -198,6 +222,8 @@ impl Made {
     (component $inside
         {imports}
         {before}
+        {more}
+        {slow}
         (core func $sleep (canon lower (func $task "sleep")))
         {lowered}
         (core func $subscribe (canon lower (func $clock "subscribe-duration")))
@@ -249,7 +275,7 @@ impl Made {
 const PAGE: u32 = 64 * 1024;
 const MIB: u32 = 1024 * 1024;
 /// Where the data begins: no pointer to it is 0.
-const BASE: u32 = 16;
+pub(crate) const BASE: u32 = 16;
 
 const IMPORTS: &str = r#"
     (import "longshore:tool/task@0.1.0" (instance $task
@@ -299,7 +325,7 @@ const EXPORTED: &str = r#"
             (export "tools-changed" (func $tools-changed))"#;
 
 /// The types of `wit/tool.wit` that stand in the signatures of `tools`.
-const TYPES: &str = r#"
+pub(crate) const TYPES: &str = r#"
     (type $media' (record (field "data" (list u8)) (field "mime-type" string)))
     (export $media "media" (type $media'))
     (type $link' (record (field "uri" string) (field "name" string)
@@ -370,12 +396,12 @@ fn act(memory: &mut Memory, act: Act) -> String {
 /// The data of a component, laid out as the canonical ABI wants it: little-endian, every record in
 /// the order of its fields, everything that is not a byte aligned to 4.
 #[derive(Default)]
-struct Memory {
+pub(crate) struct Memory {
     bytes: Vec<u8>,
 }
 
 impl Memory {
-    fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u32 {
         BASE + u32::try_from(self.bytes.len()).expect("a component's data is small")
     }
 
@@ -409,7 +435,7 @@ impl Memory {
     }
 
     /// A list of items of one size.
-    fn list(&mut self, items: &[Vec<u8>]) -> Vec<u8> {
+    pub(crate) fn list(&mut self, items: &[Vec<u8>]) -> Vec<u8> {
         let at = self.aligned(&items.concat());
         words([
             at,
@@ -439,7 +465,7 @@ impl Memory {
     }
 
     /// `ok` of a `tool-result` with one text, and where it lies.
-    fn result_with_text(&mut self, text: &str) -> u32 {
+    pub(crate) fn result_with_text(&mut self, text: &str) -> u32 {
         // `block` is as large as its largest case, a link of ten words, and the word that tells the case.
         let mut block = [words([0]), self.string(text)].concat();
         block.resize(44, 0);
@@ -448,8 +474,13 @@ impl Memory {
         self.aligned(&result)
     }
 
+    /// The bytes, from [`BASE`] on.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// All of it as the text format writes bytes.
-    fn escaped(&self) -> String {
+    pub(crate) fn escaped(&self) -> String {
         self.bytes.iter().fold(String::new(), |mut text, byte| {
             let _infallible = write!(text, "\\{byte:02x}");
             text

@@ -2,12 +2,17 @@
 //! byte itself, the example components.
 
 pub mod alive;
+pub mod canary;
 pub mod chance;
 pub mod component;
 pub mod effort;
 pub mod events;
 pub mod guests;
 pub mod http;
+pub mod inside;
+pub mod kept;
 pub mod mcp;
 pub mod process;
+pub mod tap;
+pub mod usage;
 pub mod wait;

@@ -15,9 +15,14 @@ use tokio::process::{Child, Command};
 use crate::guests;
 use crate::http::{Reply, send};
 use crate::mcp::Client;
+use crate::wait;
 
 /// The admin token of every server under test.
 pub const TOKEN: &str = "token-of-the-tests";
+
+/// How long a server may take to get ready, which is after it has compiled what is on its command line: the largest
+/// example costs half a minute of CPU, on a machine that others use too.
+const MOST_TO_GET_READY: Duration = Duration::from_secs(300);
 
 /// What a server is started with.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +31,8 @@ pub struct Options {
     pub components: Vec<PathBuf>,
     /// Further arguments.
     pub arguments: Vec<String>,
+    /// Whether a test wants the server while it still makes its components ready.
+    pub early: bool,
 }
 
 impl Options {
@@ -91,7 +98,7 @@ impl Server {
             }
         });
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines();
-        let line = tokio::time::timeout(Duration::from_secs(60), stdout.next_line()).await;
+        let line = tokio::time::timeout(MOST_TO_GET_READY, stdout.next_line()).await;
         let Ok(Ok(Some(line))) = line else {
             let errors = errors.lock().expect("nobody panics with it").clone();
             panic!("the server did not get ready: {line:?}\n{errors}");
@@ -106,13 +113,30 @@ impl Server {
             .and_then(|rest| rest.strip_suffix("/mcp"))
             .and_then(|address| address.parse().ok())
             .unwrap_or_else(|| panic!("no address in {url}"));
-        Self {
+        let server = Self {
             child,
             address,
             data,
             options,
             errors,
+        };
+        if !server.options.early {
+            server.prepared().await;
         }
+        server
+    }
+
+    /// Waits until everything that it serves can run.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub async fn prepared(&self) {
+        wait::until(
+            "all components to be ready",
+            Duration::from_secs(300),
+            || async { (self.figures().await["preparing"] == 0).then_some(()) },
+        )
+        .await;
     }
 
     /// A client that knows tasks.

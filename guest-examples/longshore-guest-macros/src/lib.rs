@@ -10,12 +10,19 @@ mod shape;
 mod text;
 mod tool;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use proc_macro::TokenStream;
+
+/// Whether a tool of the crate that is being compiled named a restart point before. A compiler compiles one crate,
+/// and nothing in the language says "once in this crate".
+static HAS_RESTART: AtomicBool = AtomicBool::new(false);
 
 /// Makes a tool of a function.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    tool::expand(options.into(), &item.into()).into()
+    let is_first_restart = || !HAS_RESTART.swap(true, Ordering::Relaxed);
+    tool::expand(options.into(), &item.into(), is_first_restart).into()
 }
 
 /// Makes a struct or an enum a type that an argument of a tool, or the answer to a form, may have.

@@ -5,7 +5,7 @@ use quote::{ToTokens as _, quote};
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser as _;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitBool, LitStr, Result, Token};
+use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitBool, LitStr, Path, Result, Token};
 
 /// The options of a tool.
 #[derive(Default)]
@@ -18,12 +18,14 @@ pub(crate) struct ToolOptions {
     pub(crate) requires: Vec<Ident>,
     pub(crate) is_output: bool,
     pub(crate) deadline_ms: Option<Expr>,
+    /// The function that goes on from a restart point.
+    pub(crate) restart: Option<Path>,
     /// Members of MCP's tool annotations.
     pub(crate) hints: Vec<(&'static str, bool)>,
 }
 
 const TOOL_OPTIONS: &str = "name, title, task_mode, requires, output, deadline_ms, read_only, idempotent, \
-    destructive, open_world";
+    destructive, open_world, restart";
 
 const MODES: [(&str, &str); 4] = [
     ("never", "Never"),
@@ -75,6 +77,8 @@ impl ToolOptions {
             self.is_output = true;
         } else if meta.path.is_ident("deadline_ms") {
             self.deadline_ms = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("restart") {
+            self.restart = Some(meta.value()?.parse()?);
         } else if let Some((_, hint)) = HINTS.iter().find(|(word, _)| meta.path.is_ident(word)) {
             let is_so = if meta.input.peek(Token![=]) {
                 meta.value()?.parse::<LitBool>()?.value

@@ -3,14 +3,21 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
-use syn::{Error, FnArg, Ident, ItemFn, LitStr, Pat, PatType, Result, ReturnType, Type};
+use syn::{Error, FnArg, Ident, ItemFn, LitStr, Pat, PatType, Path, Result, ReturnType, Type};
 
 use crate::options::{Absent, MemberOptions, ToolOptions};
 use crate::text;
 
 /// The function as it was, and beside it what makes it a tool. With an error the function stays, so that nothing
 /// else is reported as missing.
-pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
+///
+/// `is_first_restart` says whether a restart point was named before in the same crate, and notes that one is now: a
+/// component exports the way back in once.
+pub(crate) fn expand(
+    options: TokenStream,
+    item: &TokenStream,
+    is_first_restart: impl FnOnce() -> bool,
+) -> TokenStream {
     let mut function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
         Err(_) => {
@@ -19,7 +26,8 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
             return quote!(#error #item);
         }
     };
-    let registration = register(options, &mut function).unwrap_or_else(Error::into_compile_error);
+    let registration = register(options, &mut function, is_first_restart)
+        .unwrap_or_else(Error::into_compile_error);
     quote! {
         #[allow(clippy::needless_pass_by_value, reason = "a tool owns its arguments")]
         #function
@@ -42,7 +50,11 @@ struct Given {
     doc: Option<String>,
 }
 
-fn register(options: TokenStream, function: &mut ItemFn) -> Result<TokenStream> {
+fn register(
+    options: TokenStream,
+    function: &mut ItemFn,
+    is_first_restart: impl FnOnce() -> bool,
+) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let options = errors.keep(ToolOptions::read(options)).unwrap_or_default();
     errors.keep(check_signature(function));
@@ -77,16 +89,34 @@ fn register(options: TokenStream, function: &mut ItemFn) -> Result<TokenStream> 
         &function.sig.output,
     );
     let call = call(&options, ident, &name, &inputs, &function.sig.output);
+    let (resume, resumed_by) = match &options.restart {
+        Some(path) => (
+            resume(&options, path, &name, &inputs, &function.sig.output),
+            quote!(::core::option::Option::Some(__longshore_resume)),
+        ),
+        None => (TokenStream::new(), quote!(::core::option::Option::None)),
+    };
+    let export = (options.restart.is_some() && is_first_restart()).then(|| {
+        quote! {
+            use ::longshore_guest::private::Restart;
+            ::longshore_guest::private::restart_bindings::export!(
+                Restart with_types_in ::longshore_guest::private::restart_bindings
+            );
+        }
+    });
     Ok(quote! {
         // The names within are none that an author's function has, which they would hide.
         const _: () = {
             #describe
             #call
+            #resume
+            #export
             ::longshore_guest::private::inventory::submit! {
                 ::longshore_guest::private::Entry {
                     name: #name,
                     describe: __longshore_describe,
                     call: __longshore_call,
+                    resume: #resumed_by,
                 }
             }
         };
@@ -267,28 +297,63 @@ fn call(
     inputs: &[Input],
     output: &ReturnType,
 ) -> TokenStream {
+    let (members, values) = taken(inputs);
+    let end = end(options, output);
+    quote! {
+        fn __longshore_call(arguments: &str) -> ::longshore_guest::Outcome {
+            ::longshore_guest::private::run(#name, arguments, |#members| {
+                ::core::result::Result::Ok(#end(#ident(#(#values),*)))
+            })
+        }
+    }
+}
+
+/// The way back in, by the function that takes the saved state before all that the tool takes.
+fn resume(
+    options: &ToolOptions,
+    path: &Path,
+    name: &LitStr,
+    inputs: &[Input],
+    output: &ReturnType,
+) -> TokenStream {
+    let (members, values) = taken(inputs);
+    let end = end(options, output);
+    // The function is called at its own place in the source, so that arguments which it does not take are shown there.
+    let resumed = quote_spanned!(path.span()=> #path(state, #(#values),*));
+    quote! {
+        fn __longshore_resume(arguments: &str, state: &[u8]) -> ::longshore_guest::Outcome {
+            ::longshore_guest::private::resume(#name, arguments, state, |state, #members| {
+                ::core::result::Result::Ok(#end(#resumed))
+            })
+        }
+    }
+}
+
+/// What binds the members of the arguments, and the values of the inputs in their order.
+fn taken(inputs: &[Input]) -> (TokenStream, Vec<TokenStream>) {
     let members = format_ident!("members");
-    let values = inputs.iter().map(|input| match input {
-        Input::Context => quote!(&::longshore_guest::Context::default()),
-        Input::Given(given) => take(&members, &given.name, &given.ty, &given.options),
-    });
+    let values = inputs
+        .iter()
+        .map(|input| match input {
+            Input::Context => quote!(&::longshore_guest::Context::default()),
+            Input::Given(given) => take(&members, &given.name, &given.ty, &given.options),
+        })
+        .collect();
     let bound = if inputs.iter().all(|input| matches!(input, Input::Context)) {
         quote!(_)
     } else {
         members.to_token_stream()
     };
+    (bound, values)
+}
+
+/// What makes the end of a call of that which the function returns.
+fn end(options: &ToolOptions, output: &ReturnType) -> TokenStream {
     let ty = returned(output);
-    let end = if options.is_output {
+    if options.is_output {
         quote_spanned!(ty.span()=> <#ty as ::longshore_guest::result::IntoData>::into_data)
     } else {
         quote_spanned!(ty.span()=> <#ty as ::longshore_guest::result::IntoOutcome>::into_outcome)
-    };
-    quote! {
-        fn __longshore_call(arguments: &str) -> ::longshore_guest::Outcome {
-            ::longshore_guest::private::run(#name, arguments, |#bound| {
-                ::core::result::Result::Ok(#end(#ident(#(#values),*)))
-            })
-        }
     }
 }
 
@@ -354,7 +419,7 @@ mod tests {
     /// The errors of a source, each with the piece of it that it points at.
     fn errors(options: &str, source: &str) -> Vec<(String, String)> {
         let mut function: ItemFn = syn::parse_str(source).unwrap();
-        match register(options.parse().unwrap(), &mut function) {
+        match register(options.parse().unwrap(), &mut function, || true) {
             Ok(_) => Vec::new(),
             Err(error) => error
                 .into_iter()
@@ -383,6 +448,7 @@ mod tests {
                 /// Greets.
                 fn say_hello(/** Who. */ #[tool(min_length = 1)] name: String, ctx: &Context) -> String { name }
             },
+            || true,
         );
         let file: syn::File = syn::parse2(expanded).unwrap();
         let [syn::Item::Fn(function), syn::Item::Const(_)] = &*file.items else {
@@ -421,6 +487,7 @@ mod tests {
                     Data
                 }
             ),
+            || true,
         )
         .to_string();
         for part in [
@@ -435,12 +502,34 @@ mod tests {
     }
 
     #[test]
+    fn a_restart_point_takes_the_state_before_the_rest() {
+        let expanded = |is_first| {
+            let item = quote! {
+                /// X.
+                fn f(ctx: &Context, n: u8) {}
+            };
+            expand(quote!(restart = go::on), &item, || is_first).to_string()
+        };
+        let text = expanded(true);
+        for part in [
+            r#"resume ("f" , arguments , state , | state , members |"#,
+            r#"go :: on (state , & :: longshore_guest :: Context :: default () , members . take :: < u8 > ("n") ?)"#,
+            "resume : :: core :: option :: Option :: Some (__longshore_resume)",
+            "restart_bindings :: export !",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!expanded(false).contains("restart_bindings :: export !"));
+    }
+
+    #[test]
     fn what_is_no_function_says_so_and_stays() {
         let text = expand(
             TokenStream::new(),
             &quote!(
                 struct Hello;
             ),
+            || true,
         )
         .to_string();
         assert!(
@@ -522,7 +611,7 @@ mod tests {
             "mode = \"auto\"",
             source,
             "there is no option `mode` of a tool: there are name, title, task_mode, requires, output, deadline_ms, \
-             read_only, idempotent, destructive, open_world",
+             read_only, idempotent, destructive, open_world, restart",
             "mode",
         );
         check(

@@ -81,6 +81,14 @@ impl Context {
         task::step(name, work)
     }
 
+    /// Saves a point to start from if the run dies; see [`task::checkpoint`].
+    ///
+    /// # Panics
+    /// When the state has no JSON form.
+    pub fn checkpoint<T: Serialize>(&self, state: &T) -> ! {
+        task::checkpoint(state)
+    }
+
     /// Whether a question of that kind can reach the client of this call.
     #[must_use]
     pub fn can_ask(&self, kind: AskKind) -> bool {

@@ -20,6 +20,8 @@ pub struct Entry {
     pub describe: fn() -> Description,
     /// Runs the tool on arguments in JSON.
     pub call: fn(&str) -> Outcome,
+    /// Goes on from a restart point, on the same arguments and the state that was saved, if the tool saves any.
+    pub resume: Option<fn(&str, &[u8]) -> Outcome>,
 }
 
 inventory::collect!(Entry);
@@ -32,6 +34,7 @@ impl Entry {
             name: T::NAME,
             describe: T::describe,
             call: call_parsed::<T>,
+            resume: None,
         }
     }
 }
@@ -50,6 +53,14 @@ pub fn run(
     name: &str,
     arguments: &str,
     tool: fn(&mut Members) -> Result<Outcome, Mismatch>,
+) -> Outcome {
+    run_on(name, arguments, tool)
+}
+
+pub(crate) fn run_on(
+    name: &str,
+    arguments: &str,
+    tool: impl FnOnce(&mut Members) -> Result<Outcome, Mismatch>,
 ) -> Outcome {
     let value = serde_json::from_str(arguments).map_err(|error| does_not_fit(name, &error))?;
     Members::of(value)
@@ -88,16 +99,35 @@ fn list<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<tools::Tool> {
 }
 
 fn call<'a>(entries: impl IntoIterator<Item = &'a Entry>, name: &str, arguments: &str) -> Outcome {
+    (find(entries, name)?.call)(arguments)
+}
+
+pub(crate) fn resume_call<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    name: &str,
+    arguments: &str,
+    state: &[u8],
+) -> Outcome {
+    match find(entries, name)?.resume {
+        Some(resume) => resume(arguments, state),
+        None => Err(CallError::tool(format!(
+            "{name} saved a restart point and cannot go on from it: name the function that can, with \
+             `#[tool(restart = ...)]`"
+        ))),
+    }
+}
+
+fn find<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    name: &str,
+) -> Result<&'a Entry, CallError> {
     /// JSON-RPC 2.0, invalid params: the host only calls tools that were listed, so this is another component's.
     const INVALID_PARAMS: i32 = -32602;
 
-    match entries.into_iter().find(|entry| entry.name == name) {
-        Some(entry) => (entry.call)(arguments),
-        None => Err(CallError::rpc(
-            INVALID_PARAMS,
-            format!("no tool {name} in this component"),
-        )),
-    }
+    entries
+        .into_iter()
+        .find(|entry| entry.name == name)
+        .ok_or_else(|| CallError::rpc(INVALID_PARAMS, format!("no tool {name} in this component")))
 }
 
 /// Adds tools that are types which implement [`Tool`](crate::Tool) to the component: `longshore_guest::export!(Hello);`.
@@ -109,7 +139,7 @@ macro_rules! export {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::bindings::longshore::tool::types::{Block, RpcError, ToolResult};
 
@@ -137,6 +167,18 @@ mod tests {
     }
 
     const ENTRIES: &[Entry] = &[Entry::of::<Double>()];
+
+    /// The text of a tool error.
+    #[track_caller]
+    pub(crate) fn tool_error(outcome: Outcome) -> String {
+        let Err(CallError::Failed(result)) = outcome else {
+            panic!("not a tool error: {outcome:?}")
+        };
+        match &*result.content {
+            [Block::Text(text)] => text.clone(),
+            other => panic!("not one text: {other:?}"),
+        }
+    }
 
     #[test]
     fn a_tool_is_listed_under_its_name() {
@@ -169,16 +211,27 @@ mod tests {
 
     #[test]
     fn arguments_that_do_not_fit_are_a_tool_error() {
-        let Err(CallError::Failed(result)) = call(ENTRIES, "double", r#"{"number":"x"}"#) else {
-            panic!("a tool error")
-        };
-        let [Block::Text(text)] = &*result.content else {
-            panic!("one text")
-        };
+        let text = tool_error(call(ENTRIES, "double", r#"{"number":"x"}"#));
         assert!(
             text.starts_with("the arguments of double do not fit: invalid type: string"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_restart_reaches_what_the_tool_named_for_it() {
+        let entry = Entry {
+            resume: Some(|arguments, state| {
+                Ok(format!("{arguments} from {}", String::from_utf8_lossy(state)).into())
+            }),
+            ..Entry::of::<Double>()
+        };
+        assert_eq!(
+            resume_call(&[entry], "double", "{}", b"7"),
+            Ok(ToolResult::text("{} from 7"))
+        );
+        let text = tool_error(resume_call(ENTRIES, "double", "{}", b"7"));
+        assert!(text.starts_with("double saved a restart point"), "{text}");
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //!
 //! - [`macro@tool`]: a function becomes a tool. [`Argument`](macro@Argument) and [`Schema`](macro@Schema): structs
 //!   and enums in its arguments and its result.
-//! - [`Context`]: the call that is running: status, progress, questions, sleep, steps, log.
+//! - [`Context`]: the call that is running: status, progress, questions, sleep, steps, restart points, log.
 //! - [`result`]: what a tool answers, well or not.
 //! - [`task`] and [`ask`]: what [`Context`] does, as functions.
 //! - [`changes`]: notices to the clients that listen.
@@ -34,6 +34,7 @@ pub mod changes;
 mod context;
 mod export;
 mod panic;
+mod restart;
 pub mod result;
 mod schema;
 pub mod task;
@@ -98,6 +99,29 @@ pub use tool::{Description, Requirement, Tool};
 /// - `deadline_ms = N`: what a call may take, in milliseconds.
 /// - `read_only`, `idempotent`, `destructive = false`, `open_world = false`: hints to clients, and to the host, which
 ///   may start a call again whose process died if it is one of the first two.
+/// - `restart = FUNCTION`: where the call goes on behind a restart point that it saved with [`Context::checkpoint`],
+///   now and after every later death of its process. The function takes the saved state, then all that the tool
+///   takes, and returns what the tool returns:
+///
+///   ```no_run
+///   use longshore_guest::{Context, tool};
+///
+///   /// Adds up the numbers below a limit.
+///   #[tool(task_mode = "always", restart = add_from)]
+///   fn add_up(/** The limit. */ limit: u64, ctx: &Context) -> u64 {
+///       add_from((0, 0), limit, ctx)
+///   }
+///
+///   fn add_from((mut next, mut sum): (u64, u64), limit: u64, ctx: &Context) -> u64 {
+///       if next == limit {
+///           return sum;
+///       }
+///       sum += next;
+///       next += 1;
+///       ctx.checkpoint(&(next, sum))
+///   }
+///   # fn main() {}
+///   ```
 ///
 /// Options of an argument:
 ///
@@ -192,5 +216,6 @@ pub mod private {
 
     pub use crate::argument::{Members, choice};
     pub use crate::export::{Entry, run};
+    pub use crate::restart::{Restart, bindings as restart_bindings, resume};
     pub use crate::schema::{Member, described, object};
 }

@@ -55,6 +55,9 @@ pub fn log(level: Level, message: &str) {
 /// # Panics
 /// When the value has no JSON form, or a form that does not give the value back.
 pub fn step<T: Serialize + DeserializeOwned>(name: &str, work: impl FnOnce() -> T) -> T {
+    // The first hash map takes the keys of all of them from the host. If that were within a step, a call that leaves
+    // the step out would take them later, and differ.
+    let _keys_are_there = std::hash::RandomState::new();
     if let Some(recorded) = host::step_begin(name) {
         return serde_json::from_slice(&recorded)
             .expect("a step's value reads back from its own JSON form");
@@ -65,6 +68,17 @@ pub fn step<T: Serialize + DeserializeOwned>(name: &str, work: impl FnOnce() -> 
         &serde_json::to_vec(&value).expect("a step's value has a JSON form"),
     );
     value
+}
+
+/// Saves a point to start from, in place of an earlier one, and goes on there: the function that the tool named with
+/// `#[tool(restart = ...)]` is entered with this state in a fresh instance, now and after every later death of the
+/// process, and all before it is forgotten. The component of a tool that names none is refused at upload.
+///
+/// # Panics
+/// When the state has no JSON form.
+pub fn checkpoint<T: Serialize>(state: &T) -> ! {
+    host::checkpoint(&serde_json::to_vec(state).expect("a restart point has a JSON form"));
+    unreachable!("the call goes on in another instance");
 }
 
 /// Rounded up, so that a wait is never shorter than asked for.

@@ -10,6 +10,9 @@ pub trait ComponentStore: Send + Sync {
     /// Keeps the bytes and points the component's name at them, in one transaction.
     async fn install(&self, component: Component, bytes: Vec<u8>) -> Result<Installed, StoreError>;
 
+    /// Keeps the bytes though no name points at them.
+    async fn keep(&self, component: Component, bytes: Vec<u8>) -> Result<(), StoreError>;
+
     /// Takes a name away. The bytes stay while a task that has not ended needs them.
     async fn remove(&self, name: Name) -> Result<bool, StoreError>;
 
@@ -19,8 +22,9 @@ pub trait ComponentStore: Send + Sync {
     /// The bytes of that digest, whether or not a name points at them.
     async fn bytes(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Deletes the bytes that neither a name nor a task that has not ended needs, and says which.
-    async fn collect(&self) -> Result<Vec<Digest>, StoreError>;
+    /// Deletes the bytes that neither a name nor a task that has not ended needs, and none of `served`; says
+    /// which.
+    async fn collect(&self, served: Vec<Digest>) -> Result<Vec<Digest>, StoreError>;
 }
 
 /// What installing changed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use longshore_server::components::ChangeError;
+use longshore_server::seal::Keys;
 use longshore_server::server::{Parts, Server};
 use longshore_store::memory::Memory;
 use serde_json::Value;
@@ -36,20 +37,35 @@ impl Alone {
             .await
             .with_context(|| format!("reading the component {shown}"))
             .or_exit(Exit::Failed)?;
+        let name = stem(file).or_exit(Exit::Usage)?;
+        Self::of(file, name, bytes, told, config).await
+    }
+
+    /// The same of bytes that came out of a file.
+    pub(crate) async fn of(
+        file: &Path,
+        name: &str,
+        bytes: Vec<u8>,
+        told: &Told,
+        config: Config,
+    ) -> Result<Self, Failure> {
         let cache = cache(&told.data()?);
         let sandbox = engine::sandbox(&config.numbers, cache).or_exit(Exit::CannotStart)?;
         let store = Memory::default();
         let mut settings = config.numbers.server;
         // What a task says can be seen here, what a held call says cannot.
         settings.inline_budget_ms = 0;
+        // Its memory is all that there is to be kept in.
+        settings.warm_ms = u64::MAX;
         let server = Server::new(Parts {
             sandbox,
             tasks: Arc::new(store.clone()),
             components: Arc::new(store),
             settings,
+            // Nothing that they seal outlives this process.
+            keys: Keys::of_this_process(),
             version: env!("CARGO_PKG_VERSION"),
         });
-        let name = stem(file).or_exit(Exit::Usage)?;
         let name = name
             .parse()
             .unwrap_or_else(|_| UNNAMED.parse().expect("it is the name of a component"));

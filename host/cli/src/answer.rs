@@ -301,7 +301,7 @@ mod tests {
         let rows = [
             ("name", "no value"),
             ("nam=x", "is name meant?"),
-            ("colour=x", "it has age, name, size, sure, tags"),
+            ("colour=x", "it has name, age, size, sure, tags"),
             ("age=old", "a whole number"),
             ("age=true", "a whole number"),
             ("sure=1", "true or false"),
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn a_question_says_how_to_answer_it() {
         let text = describe("person", &form());
-        assert!(text.starts_with("question person\n  Who\\u0007 are you?\n  age (integer from 0, optional)\n  name (string)  Name\n"), "{text}");
+        assert!(text.starts_with("question person\n  Who\\u0007 are you?\n  name (string)  Name\n  age (integer from 0, optional)\n"), "{text}");
         assert!(
             text.contains("  tags (a | b, any number of times, optional)\n"),
             "{text}"

@@ -177,7 +177,7 @@ mod tests {
         let rows: [(&[&str], &str); 9] = [
             (&["name"], "NAME=VALUE"),
             (&["nam=x"], "is name meant?"),
-            (&["colour=x"], "it takes any, count"),
+            (&["colour=x"], "it takes name, count"),
             (&["count=many"], "a whole number"),
             (&["count=true"], "a whole number"),
             (&["sure=yes"], "true or false"),

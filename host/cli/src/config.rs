@@ -15,10 +15,12 @@ use crate::nearest::nearest;
 use crate::output;
 use crate::settings::{KEYS, Numbers};
 
-/// The one key that is no number: where a server listens.
+/// The keys that are no numbers: where a server listens, and where it finds components.
 const LISTEN: &str = "listen";
+const COMPONENTS_DIR: &str = "components.dir";
 /// Where it listens if nobody says: where clients look for it.
-const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8383);
+pub(crate) const LISTEN_DEFAULT: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8383);
 
 /// What every command that runs guests can be told.
 #[derive(clap::Args)]
@@ -35,10 +37,10 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// The settings in force, with those of a command that can also be told where to listen.
-    pub(crate) fn config(&self, listen: Option<SocketAddr>) -> Result<Config, Failure> {
+    /// The settings in force, with those of a command that has options of its own for some.
+    pub(crate) fn config(&self, options: Options) -> Result<Config, Failure> {
         let file = SettingsFile::find(self.config.as_deref(), &self.data()?);
-        file.and_then(|file| Config::resolve(file.as_ref(), env::text, &self.set, listen))
+        file.and_then(|file| Config::resolve(file.as_ref(), env::text, &self.set, options))
             .map_err(|fault| Failure::new(Exit::Usage, fault))
     }
 
@@ -49,6 +51,27 @@ impl Told {
             .map_or_else(data::default_dir, Ok)
             .or_exit(Exit::Usage)
     }
+}
+
+/// Settings that have an option of their own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) components_dir: Option<PathBuf>,
+}
+
+/// Where to listen, as people write it.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    // It may mean several addresses, and is meant for this one.
+    let numeric = text.strip_prefix("localhost:").map_or_else(
+        || text.to_owned(),
+        |port| format!("{}:{port}", Ipv4Addr::LOCALHOST),
+    );
+    numeric.parse().map_err(|_| {
+        format!(
+            "must be an address with a port, like 127.0.0.1:8383 or localhost:8383 (port 0 is any free one), and {text:?} is not"
+        )
+    })
 }
 
 /// Where a value came from.
@@ -79,6 +102,9 @@ pub(crate) struct Config {
     /// Where a server listens.
     pub(crate) listen: SocketAddr,
     listen_source: Source,
+    /// Where a server finds components; empty for nowhere.
+    pub(crate) components_dir: PathBuf,
+    components_dir_source: Source,
     /// One for each of [`KEYS`].
     sources: Vec<Source>,
 }
@@ -89,6 +115,8 @@ impl Default for Config {
             numbers: Numbers::default(),
             listen: LISTEN_DEFAULT,
             listen_source: Source::Default,
+            components_dir: PathBuf::new(),
+            components_dir_source: Source::Default,
             sources: vec![Source::Default; KEYS.len()],
         }
     }
@@ -99,17 +127,19 @@ impl Config {
     pub(crate) fn resolve(
         file: Option<&SettingsFile>,
         variable: impl Fn(&str) -> Result<Option<String>, String>,
-        options: &[String],
-        listen: Option<SocketAddr>,
+        set: &[String],
+        options: Options,
     ) -> Result<Self, String> {
         let mut config = Self::default();
         if let Some(file) = file {
             config.take_file(file)?;
         }
-        if let Some(text) = variable(env::LISTEN)? {
-            config
-                .set_listen(&text, Source::Variable(env::LISTEN.to_owned()))
-                .map_err(|fault| format!("{} {fault}", env::LISTEN))?;
+        for (key, name) in [(LISTEN, env::LISTEN), (COMPONENTS_DIR, env::COMPONENTS_DIR)] {
+            if let Some(text) = variable(name)? {
+                config
+                    .set(key, &text, Source::Variable(name.to_owned()))
+                    .map_err(|fault| format!("{name} {fault}"))?;
+            }
         }
         for key in KEYS {
             let name = key.variable();
@@ -119,21 +149,21 @@ impl Config {
                     .map_err(|fault| format!("{name} {fault}"))?;
             }
         }
-        for option in options {
+        for option in set {
             let (name, text) = option
                 .split_once('=')
                 .ok_or_else(|| format!("--set {option} has no value: write --set KEY=VALUE"))?;
-            let source = Source::Option("--set");
-            let set = if name == LISTEN {
-                config.set_listen(text, source)
-            } else {
-                config.set(name, text, source)
-            };
-            set.map_err(|fault| format!("--set {name} {fault}"))?;
+            config
+                .set(name, text, Source::Option("--set"))
+                .map_err(|fault| format!("--set {name} {fault}"))?;
         }
-        if let Some(listen) = listen {
+        if let Some(listen) = options.listen {
             config.listen = listen;
             config.listen_source = Source::Option("--listen");
+        }
+        if let Some(dir) = options.components_dir {
+            config.components_dir = dir;
+            config.components_dir_source = Source::Option("--components-dir");
         }
         Ok(config)
     }
@@ -143,13 +173,20 @@ impl Config {
         for (key, value) in &file.values {
             let source = Source::File(shown.clone());
             let set = match (key.as_str(), value) {
-                (LISTEN, toml::Value::String(text)) => self.set_listen(text, source),
+                (LISTEN | COMPONENTS_DIR, toml::Value::String(text)) => self.set(key, text, source),
+                (COMPONENTS_DIR, _) => Err("must be a path in quotes".to_owned()),
                 (LISTEN, _) => Err("must be an address in quotes, like \"127.0.0.1:8383\"".to_owned()),
                 // The file is looked for in that directory.
                 ("data", _) => Err("cannot stand in a settings file: name the data directory with --data or LONGSHORE_DATA".to_owned()),
                 (key, toml::Value::Integer(number)) => self.set(key, &number.to_string(), source),
-                (key, other) => known(key).and_then(|_| {
-                    Err(format!("must be a whole number without quotes, and {other} is not"))
+                (key, toml::Value::Boolean(on)) => self.set(key, &on.to_string(), source),
+                (key, other) => known(key).and_then(|index| {
+                    let wanted = if KEYS[index].is_switch() {
+                        "true or false"
+                    } else {
+                        "a whole number"
+                    };
+                    Err(format!("must be {wanted} without quotes, and {other} is not"))
                 }),
             };
             set.map_err(|fault| format!("{shown}: {key} {fault}"))?;
@@ -158,17 +195,22 @@ impl Config {
     }
 
     fn set(&mut self, name: &str, text: &str, source: Source) -> Result<(), String> {
+        match name {
+            LISTEN => {
+                self.listen = address(text)?;
+                self.listen_source = source;
+                return Ok(());
+            }
+            COMPONENTS_DIR => {
+                self.components_dir = PathBuf::from(text);
+                self.components_dir_source = source;
+                return Ok(());
+            }
+            _ => {}
+        }
         let index = known(name)?;
         KEYS[index].set(&mut self.numbers, text)?;
         self.sources[index] = source;
-        Ok(())
-    }
-
-    fn set_listen(&mut self, text: &str, source: Source) -> Result<(), String> {
-        self.listen = text.parse().map_err(|_| {
-            format!("must be an address with a port, like 127.0.0.1:8383, and {text:?} is not")
-        })?;
-        self.listen_source = source;
         Ok(())
     }
 
@@ -187,8 +229,16 @@ impl Config {
             if of != section {
                 section = of;
                 lines.push(format!("\n[{section}]"));
+                if COMPONENTS_DIR.starts_with(section) {
+                    let dir =
+                        toml::Value::String(self.components_dir.to_string_lossy().into_owned());
+                    lines.push(commented(
+                        format!("dir = {dir}"),
+                        &self.components_dir_source,
+                    ));
+                }
             }
-            let setting = format!("{name} = {}", key.get(&mut numbers));
+            let setting = format!("{name} = {}", key.value(&mut numbers));
             lines.push(commented(setting, source));
         }
         lines.join("\n")
@@ -203,13 +253,20 @@ impl Config {
             .map(|(key, source)| {
                 (
                     key.name.to_owned(),
-                    json!({ "value": key.get(&mut numbers), "source": source.as_text() }),
+                    json!({ "value": key.value(&mut numbers), "source": source.as_text() }),
                 )
             })
             .collect();
         settings.insert(
             LISTEN.to_owned(),
             json!({ "value": self.listen, "source": self.listen_source.as_text() }),
+        );
+        settings.insert(
+            COMPONENTS_DIR.to_owned(),
+            json!({
+                "value": self.components_dir.to_string_lossy(),
+                "source": self.components_dir_source.as_text(),
+            }),
         );
         Value::Object(settings)
     }
@@ -218,7 +275,10 @@ impl Config {
 /// Which of [`KEYS`] is meant.
 fn known(name: &str) -> Result<usize, String> {
     KEYS.iter().position(|key| key.name == name).ok_or_else(|| {
-        let names = KEYS.iter().map(|key| key.name).chain([LISTEN]);
+        let names = KEYS
+            .iter()
+            .map(|key| key.name)
+            .chain([LISTEN, COMPONENTS_DIR]);
         let meant = nearest(name, names).map_or_else(
             || "`longshore serve --print-config` lists what there is".to_owned(),
             |near| format!("is {near} meant?"),
@@ -237,7 +297,7 @@ mod tests {
 
     fn options(list: &[&str]) -> Result<Config, String> {
         let list: Vec<String> = list.iter().map(|&option| option.to_owned()).collect();
-        Config::resolve(None, none, &list, None)
+        Config::resolve(None, none, &list, Options::default())
     }
 
     #[test]
@@ -249,7 +309,13 @@ mod tests {
                 _ => None,
             })
         };
-        let config = Config::resolve(None, variable, &["grace_ms=7".to_owned()], None).unwrap();
+        let config = Config::resolve(
+            None,
+            variable,
+            &["grace_ms=7".to_owned()],
+            Options::default(),
+        )
+        .unwrap();
         assert_eq!(config.numbers.server.grace_ms, 7);
         assert_eq!(config.numbers.server.limits.memory_bytes, 16 << 20);
         let shown = config.to_json();
@@ -276,13 +342,21 @@ mod tests {
             ("grace_ms=-1", "whole number from 0 to"),
             ("grace_ms=1.5", "\"1.5\""),
             ("connections=0", "from 1 to 1000000"),
-            ("limits.memory_mib=257", "from 0 to 256"),
+            ("limits.memory_mib=257", "from 1 to 256,"),
+            ("limits.memory_mib=0", "nothing could be served"),
+            ("durable=1", "true or false"),
         ];
         for (option, expected) in rows {
             let fault = options(&[option]).unwrap_err();
             assert!(fault.contains(expected), "{option}: {fault}");
         }
-        let bad = Config::resolve(None, |_| Ok(Some("much".to_owned())), &[], None).unwrap_err();
+        let bad = Config::resolve(
+            None,
+            |_| Ok(Some("much".to_owned())),
+            &[],
+            Options::default(),
+        )
+        .unwrap_err();
         assert!(bad.starts_with("LONGSHORE_LISTEN must be"), "{bad}");
     }
 
@@ -307,7 +381,10 @@ mod tests {
                 _ => None,
             })
         };
-        let listen = Some("127.0.0.1:3".parse().unwrap());
+        let listen = Options {
+            listen: Some("127.0.0.1:3".parse().unwrap()),
+            ..Options::default()
+        };
         let config =
             Config::resolve(Some(&file), variable, &["grace_ms=3".to_owned()], listen).unwrap();
         let shown = config.to_json();
@@ -323,19 +400,44 @@ mod tests {
         for (key, value, source) in rows {
             assert_eq!(shown[key], json!({ "value": value, "source": source }));
         }
-        let config = Config::resolve(Some(&file), none, &[], None).unwrap();
+        let config = Config::resolve(Some(&file), none, &[], Options::default()).unwrap();
         assert_eq!(config.listen.port(), 1);
     }
 
     #[test]
+    fn addresses_are_numbers_or_this_machine() {
+        for (text, expected) in [
+            ("127.0.0.1:1", Some("127.0.0.1:1")),
+            ("localhost:2", Some("127.0.0.1:2")),
+            ("[::1]:3", Some("[::1]:3")),
+            ("localhost", None),
+            ("127.0.0.1", None),
+            ("localhost.example:1", None),
+            ("8383", None),
+        ] {
+            let got = address(text).map(|address| address.to_string());
+            assert_eq!(got.as_deref().ok(), expected, "{text}");
+            assert!(got.is_ok() || got.unwrap_err().contains("localhost:8383"));
+        }
+    }
+
+    #[test]
     fn what_is_printed_is_a_settings_file() {
-        let printed = options(&["grace_ms=7", "limits.cpu_ms=8", "listen=127.0.0.1:9"])
-            .unwrap()
-            .to_text();
-        let again = Config::resolve(Some(&file(&printed)), none, &[], None).unwrap();
+        let printed = options(&[
+            "grace_ms=7",
+            "limits.cpu_ms=8",
+            "listen=127.0.0.1:9",
+            "durable=false",
+            "components.dir=/a \"b\"",
+        ])
+        .unwrap()
+        .to_text();
+        let again = Config::resolve(Some(&file(&printed)), none, &[], Options::default()).unwrap();
         assert_eq!(again.numbers.server.grace_ms, 7);
         assert_eq!(again.numbers.server.limits.cpu_ms, 8);
         assert_eq!(again.listen.port(), 9);
+        assert_eq!(again.components_dir, std::path::Path::new("/a \"b\""));
+        assert!(!again.numbers.server.durable);
     }
 
     #[test]
@@ -349,6 +451,12 @@ mod tests {
                 "grace_ms must be a whole number without quotes",
             ),
             ("grace_ms = 1.5", "without quotes"),
+            ("grace_ms = true", "grace_ms must be a whole number"),
+            ("durable = 1", "durable must be true or false"),
+            (
+                "durable = \"on\"",
+                "durable must be true or false without quotes",
+            ),
             (
                 "connections = 0",
                 "connections must be a whole number from 1",
@@ -359,7 +467,7 @@ mod tests {
         ];
         for (text, expected) in rows {
             let file = file(text);
-            let fault = Config::resolve(Some(&file), none, &[], None).unwrap_err();
+            let fault = Config::resolve(Some(&file), none, &[], Options::default()).unwrap_err();
             assert!(
                 fault.contains(expected) && fault.contains("s.toml"),
                 "{text}: {fault}"

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use longshore_sandbox::compile::ChildCommand;
-use longshore_sandbox::sandbox::{Sandbox, Settings};
+use longshore_sandbox::sandbox::{Sandbox, Settings, WasiKind};
 
 use crate::COMPILE_CHILD;
 use crate::data::DataDir;
@@ -58,6 +58,11 @@ pub(crate) fn sandbox(numbers: &Numbers, cache: Option<Cache>) -> anyhow::Result
         guest_threads: numbers.guest_threads,
         bounds: numbers.bounds(),
         compile_limits: numbers.compile,
+        wasi: if numbers.server.durable {
+            WasiKind::Virtual
+        } else {
+            WasiKind::Host
+        },
     })
     .context("starting the engine")
 }

@@ -9,13 +9,22 @@ use crate::settings;
 const PREFIX: &str = "LONGSHORE_";
 
 pub(crate) const LISTEN: &str = "LONGSHORE_LISTEN";
+pub(crate) const COMPONENTS_DIR: &str = "LONGSHORE_COMPONENTS_DIR";
 pub(crate) const DATA: &str = "LONGSHORE_DATA";
 pub(crate) const CONFIG: &str = "LONGSHORE_CONFIG";
 pub(crate) const SERVER: &str = "LONGSHORE_SERVER";
 pub(crate) const ADMIN_TOKEN: &str = "LONGSHORE_ADMIN_TOKEN";
 pub(crate) const LOG: &str = "LONGSHORE_LOG";
 
-const FIXED: [&str; 6] = [LISTEN, DATA, CONFIG, SERVER, ADMIN_TOKEN, LOG];
+const FIXED: [&str; 7] = [
+    LISTEN,
+    COMPONENTS_DIR,
+    DATA,
+    CONFIG,
+    SERVER,
+    ADMIN_TOKEN,
+    LOG,
+];
 
 /// Refuses a variable of ours that nothing reads: whoever set it believes that it does something.
 pub(crate) fn refuse_unknown(names: impl IntoIterator<Item = OsString>) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::alone::{Alone, Which};
+use crate::config::Options;
 use crate::exit::Failure;
 use crate::exit::{Exit, OrExit as _};
 use crate::output::{cell, facts, line, member};
@@ -21,12 +22,13 @@ impl Inspect {
     pub(crate) async fn run(self) -> Result<Done, Failure> {
         trace::start(trace::PROMPT).or_exit(Exit::Usage)?;
         let Which { file, told } = self.which;
-        let config = told.config(None)?;
+        let config = told.config(Options::default())?;
         let mut component = Alone::with(&file, &told, config).await?.component;
         // Nobody has installed it anywhere.
         if let Some(members) = component.as_object_mut() {
-            members.remove("installedAt");
-            members.remove("static");
+            members.shift_remove("installedAt");
+            members.shift_remove("static");
+            members.shift_remove("source");
             let is_durable = members["volatile"].as_array().is_none_or(Vec::is_empty);
             members.insert("durable".to_owned(), is_durable.into());
         }

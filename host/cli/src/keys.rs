@@ -1,11 +1,17 @@
 //! The root secret and the keys made from it: one for each purpose, none of which tells another.
 
+use longshore_server::seal::Keys;
+
 /// The size of the root secret.
 pub(crate) const ROOT_BYTES: usize = 32;
 
 /// What the key of native code's seal is derived under. A context names one purpose for ever: a key
 /// that must change gets a new context, with a new number at its end.
 const ARTIFACT_SEAL: &str = "longshore 2026 seal of native code 1";
+/// What the key is derived under that seals the keys of tasks.
+const JOURNAL_SEAL: &str = "longshore 2026 seal of journal keys 1";
+/// What the key is derived under that makes the keys of tasks' random numbers.
+const RANDOM_NUMBERS: &str = "longshore 2026 random numbers of calls 1";
 
 /// The secret that every key of a data directory is derived from.
 pub(crate) struct RootSecret([u8; ROOT_BYTES]);
@@ -19,6 +25,14 @@ impl RootSecret {
     /// The key that seals native code.
     pub(crate) fn artifact_key(&self) -> [u8; 32] {
         blake3::derive_key(ARTIFACT_SEAL, &self.0)
+    }
+
+    /// The keys that runs need.
+    pub(crate) fn run_keys(&self) -> Keys {
+        Keys {
+            journal: blake3::derive_key(JOURNAL_SEAL, &self.0),
+            random: blake3::derive_key(RANDOM_NUMBERS, &self.0),
+        }
     }
 }
 

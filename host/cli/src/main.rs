@@ -26,12 +26,14 @@ mod node;
 mod output;
 mod prompt;
 mod push;
+mod replay;
 mod run;
 mod serve;
 mod settings;
 mod signals;
 mod tasks;
 mod trace;
+mod trial;
 mod watch;
 
 use std::process::ExitCode;
@@ -61,6 +63,8 @@ enum Verb {
     Serve(serve::Serve),
     Run(run::Run),
     Inspect(inspect::Inspect),
+    Test(trial::Test),
+    Replay(replay::Replay),
     Push(push::Push),
     #[command(subcommand)]
     Components(push::Components),
@@ -145,6 +149,8 @@ fn run(verb: Verb, as_json: bool) -> Result<Option<Done>, Failure> {
         Verb::Serve(serve) => serve.run(as_json),
         Verb::Run(run) => wait_at_work(run.run()).map(Some),
         Verb::Inspect(inspect) => wait_at_work(inspect.run()).map(Some),
+        Verb::Test(test) => wait_at_work(test.run()).map(Some),
+        Verb::Replay(replay) => wait_at_work(replay.run()).map(Some),
         Verb::Push(push) => wait(push.run()).map(Some),
         Verb::Components(components) => wait(components.run()).map(Some),
         Verb::Tasks(tasks) => wait(tasks.run(as_json)).map(Some),

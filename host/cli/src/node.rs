@@ -53,7 +53,7 @@ mod tests {
             serde_json::json!({ "tools": 2, "runs": { "live": 1, "most": 256 }, "version": "0" });
         assert_eq!(
             describe(&figures),
-            "runs.live  1\nruns.most  256\ntools      2\nversion    0\n"
+            "tools      2\nruns.live  1\nruns.most  256\nversion    0\n"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -81,6 +82,17 @@ fn is_hostile(c: char) -> bool {
 
 fn escape(c: char, into: &mut String) {
     into.push_str(&format!("\\u{:04x}", u32::from(c)));
+}
+
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~');
+    if text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 /// Rows under their heads, each column as wide as its widest cell.

@@ -19,6 +19,9 @@ pub(crate) struct Push {
     /// Its name on the server [default: the file's name without .wasm]
     #[arg(long)]
     name: Option<String>,
+    /// Compile it again though it was refused not long ago for what that took
+    #[arg(long)]
+    again: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -59,7 +62,9 @@ impl Push {
             .await
             .with_context(reading)
             .or_exit(Exit::Failed)?;
-        let uploaded = client.upload(&component_path(&name), component).await;
+        let query = if self.again { "?again=true" } else { "" };
+        let path = format!("{}{query}", component_path(&name));
+        let uploaded = client.upload(&path, component).await;
         let receipt = uploaded.map_err(|failure| refused(&self.file, failure))?;
         Ok(answered(receipt, describe_receipt))
     }
@@ -187,7 +192,7 @@ fn describe_list(list: &Value) -> String {
         .flatten()
         .map(|broken| {
             format!(
-                "{} cannot be loaded ({}): {}\n",
+                "{} cannot be served ({}): {}\n",
                 cell(broken, "name"),
                 cell(broken, "reason"),
                 cell(broken, "message")
@@ -217,11 +222,12 @@ pub(crate) fn describe_component(component: &Value) -> String {
         ("installed", member(component, "installedAt")),
         (
             "from",
-            component["static"].as_bool().map(|is| {
-                if is {
-                    "the server's command line"
-                } else {
-                    "an upload"
+            component["source"].as_str().map(|source| {
+                match source {
+                    "command-line" => "the server's command line",
+                    "directory" => "the server's components directory",
+                    "upload" => "an upload",
+                    other => other,
                 }
                 .to_owned()
             }),
@@ -311,7 +317,7 @@ mod tests {
         let text = describe_list(&list);
         assert!(
             text.ends_with(
-                "hello  hello  t          sha256:00\nold cannot be loaded (host): gone\n"
+                "hello  hello  t          sha256:00\nold cannot be served (host): gone\n"
             ),
             "{text}"
         );

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use longshore_server::local::{Begun, End, Fault, Person, Standing};
+use longshore_server::local::{Begun, End, Fault, Person, Standing, Step};
 use longshore_server::server::Server;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -12,6 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::Done;
 use crate::alone::{Alone, Which};
 use crate::arguments::arguments;
+use crate::config::Options;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::form;
 use crate::nearest::by_distance;
@@ -78,7 +79,7 @@ impl Run {
             .context("listening for signals")
             .or_exit(Exit::Failed)?;
         let Which { file, told } = &self.which;
-        let config = told.config(None)?;
+        let config = told.config(Options::default())?;
         let grace = Duration::from_millis(config.numbers.server.grace_ms);
         let mut line = StatusLine::new();
         line.show("compiling");
@@ -123,7 +124,7 @@ impl Run {
 }
 
 /// The tool that is meant.
-fn tool<'c>(component: &'c Value, named: Option<&str>) -> Result<&'c Value, Failure> {
+pub(crate) fn tool<'c>(component: &'c Value, named: Option<&str>) -> Result<&'c Value, Failure> {
     let tools = component["tools"].as_array().map_or(&[][..], Vec::as_slice);
     let fault = match (named, tools) {
         (None, [only]) => return Ok(only),
@@ -161,8 +162,18 @@ enum Next {
 impl Call<'_> {
     async fn follow(&mut self, tool: &str, arguments: &RawValue) -> Result<End, Failure> {
         self.line.show("working");
+        let status_line = &mut self.line;
+        let told = |step: Step| {
+            status_line.show(&status(
+                "working",
+                Some(step.progress),
+                step.message.as_deref(),
+            ));
+        };
         let begun = tokio::select! {
-            begun = self.server.call_locally(self.person, tool, arguments) => begun,
+            // What has begun can clean up, so it is begun before it is looked whether somebody stops it.
+            biased;
+            begun = self.server.call_locally(self.person, tool, arguments, told) => begun,
             // Letting go of it is what cancels it.
             () = self.stop.asked() => return Ok(End::Cancelled),
         };

@@ -7,13 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use longshore_server::components::ChangeError;
-use longshore_server::http::bind;
+use longshore_server::components::Source;
+use longshore_server::folder::Folder;
+use longshore_server::http::{Admin, bind};
+use longshore_server::recovery::Recovered;
 use longshore_server::server::{Parts, Server};
+use longshore_server::starting::File;
 use longshore_store::sqlite::Sqlite;
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
-use crate::config::{Config, Told};
+use crate::config::{self, Config, Options, Told};
 use crate::data::{self, DataDir};
 use crate::engine::{self, Cache};
 use crate::env;
@@ -27,6 +32,8 @@ use crate::{Done, answered};
 
 /// How long what still runs may take to notice that the server is over.
 const LEAVING: Duration = Duration::from_secs(3);
+/// How long runs may take to write down where they stand when the server stops.
+const LETTING_GO: Duration = Duration::from_secs(5);
 
 /// Serves components over MCP until it is told to stop.
 #[derive(clap::Args)]
@@ -37,8 +44,12 @@ pub(crate) struct Serve {
     components: Vec<PathBuf>,
     /// Where to listen: a loopback address; with port 0, any free port [env: LONGSHORE_LISTEN]
     /// [default: 127.0.0.1:8383]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = config::address)]
     listen: Option<SocketAddr>,
+    /// A directory whose *.wasm are served as well, each under its file's name; what changes in it is taken up while the
+    /// server runs, at once on SIGHUP [env: LONGSHORE_COMPONENTS_DIR]
+    #[arg(long, value_name = "DIR")]
+    components_dir: Option<PathBuf>,
     #[command(flatten)]
     told: Told,
     /// Prints the settings in force and where each came from, and serves nothing
@@ -49,21 +60,26 @@ pub(crate) struct Serve {
 /// What was there before anybody could call.
 struct Ready {
     server: Server,
+    folder: Option<Folder>,
     named: usize,
     loaded: usize,
-    recovered: usize,
+    recovered: Recovered,
 }
 
 impl Serve {
     /// Runs until a signal, or until the disk fails.
     pub(crate) fn run(self, as_json: bool) -> Result<Option<Done>, Failure> {
-        let config = self.told.config(self.listen)?;
+        let config = self.told.config(Options {
+            listen: self.listen,
+            components_dir: self.components_dir.clone(),
+        })?;
         if self.print_config {
             return Ok(Some(answered(config.to_json(), |_| config.to_text())));
         }
         let named = named(&self.components).or_exit(Exit::Usage)?;
         trace::start(trace::OPERATOR).or_exit(Exit::Usage)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(answering_threads())
             .enable_all()
             .build()
             .context("starting the threads of the server")
@@ -85,10 +101,17 @@ impl Serve {
         // First of all, since its lock keeps another server from making the secrets as well.
         let store = Sqlite::open(&data.database()).or_exit(Exit::CannotStart)?;
         let token = token(&data).or_exit(Exit::CannotStart)?;
+        let place = match std::env::var_os(env::ADMIN_TOKEN) {
+            Some(_) => format!("{}, as this server was given it", env::ADMIN_TOKEN),
+            None => data.admin_token_file().display().to_string(),
+        };
         let sandbox = Cache::of(&data)
             .and_then(|cache| engine::sandbox(&config.numbers, Some(cache)))
             .or_exit(Exit::CannotStart)?;
         let listen = config.listen;
+        let folder_every = Duration::from_millis(config.numbers.folder_ms);
+        let components_dir = Some(config.components_dir.clone());
+        let components_dir = components_dir.filter(|dir| !dir.as_os_str().is_empty());
         let mut config = config;
         fit_memory(&mut config.numbers.server);
         let server = Server::new(Parts {
@@ -96,6 +119,7 @@ impl Serve {
             tasks: Arc::new(store.clone()),
             components: Arc::new(store.clone()),
             settings: config.numbers.server,
+            keys: data.secret().or_exit(Exit::CannotStart)?.run_keys(),
             version: env!("CARGO_PKG_VERSION"),
         });
         runtime.block_on(async {
@@ -103,13 +127,29 @@ impl Serve {
                 .context("listening for signals")
                 .or_exit(Exit::CannotStart)?;
             let ready = tokio::select! {
-                ready = prepare(server, named) => ready.or_exit(Exit::CannotStart)?,
+                ready = prepare(server, named, components_dir) => ready.or_exit(Exit::CannotStart)?,
                 () = stop.asked() => return Ok(()),
             };
             let bound = bind(listen).await.or_exit(Exit::CannotStart)?;
             say_ready(bound.address(), &data, &ready, as_json).or_exit(Exit::CannotStart)?;
 
-            let cleaning = tokio::spawn(ready.server.clone().keep_clean());
+            let Ready { server, folder, .. } = ready;
+            let waking = tokio::spawn(server.clone().keep_awake());
+            let leaving = server.clone();
+            let cleaning = tokio::spawn(server.clone().keep_clean());
+            let following = match folder {
+                Some(folder) => {
+                    let now = hangups()
+                        .context("listening for SIGHUP")
+                        .or_exit(Exit::CannotStart)?;
+                    Some(tokio::spawn(folder.follow(
+                        server.clone(),
+                        folder_every,
+                        now,
+                    )))
+                }
+                None => None,
+            };
             let mut lost = None;
             let until = async {
                 tokio::select! {
@@ -117,8 +157,17 @@ impl Serve {
                     cause = store.given_up() => lost = Some(cause),
                 }
             };
-            bound.serve(ready.server, &token, until).await;
+            let admin = Admin {
+                token: &token,
+                place: &place,
+            };
+            bound.serve(server, admin, until).await;
             cleaning.abort();
+            if let Some(following) = following {
+                following.abort();
+            }
+            waking.abort();
+            leaving.leave(LETTING_GO).await;
             match lost {
                 None => Ok(()),
                 // Nobody knows what the disk holds until the file is opened again.
@@ -129,6 +178,14 @@ impl Serve {
             }
         })
     }
+}
+
+/// Threads that answer callers: half of the cores. Most calls are over within a turn on one of them, and each makes and
+/// unmakes an instance, which changes the one memory map of the process: two threads on two cores took twice the CPU
+/// for a call and served fewer of them than one, since each stops the other to do so.
+fn answering_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (cores / 2).max(1)
 }
 
 /// Never more runs than the machine has memory for, if each took all that it may: a guest that grows must
@@ -185,8 +242,27 @@ fn token(data: &DataDir) -> anyhow::Result<String> {
     }
 }
 
-/// Everything that must be over before the first request.
-async fn prepare(server: Server, named: &[(String, &Path)]) -> anyhow::Result<Ready> {
+/// Each SIGHUP, from now on, as a notice.
+fn hangups() -> std::io::Result<Arc<Notify>> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let notice = Arc::new(Notify::new());
+    let given = Arc::clone(&notice);
+    // It lives as long as the process.
+    drop(tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            given.notify_one();
+        }
+    }));
+    Ok(notice)
+}
+
+/// Everything that must be over before the first request. Nothing is compiled here.
+async fn prepare(
+    server: Server,
+    named: &[(String, &Path)],
+    components_dir: Option<PathBuf>,
+) -> anyhow::Result<Ready> {
+    let mut files = Vec::with_capacity(named.len());
     for (name, file) in named {
         let shown = file.display();
         let bytes = tokio::fs::read(file)
@@ -195,35 +271,58 @@ async fn prepare(server: Server, named: &[(String, &Path)]) -> anyhow::Result<Re
         let name = name
             .parse()
             .with_context(|| format!("the component {shown} is named after its file: rename it"))?;
-        server
-            .install_static(name, bytes)
-            .await
-            .map_err(|error| match error {
-                ChangeError::Refused(refusal) => anyhow!(
-                    "the component {shown} is refused ({}): {}",
-                    refusal.reason,
-                    refusal.message
-                ),
-                other => anyhow!(other).context(format!("serving the component {shown}")),
-            })?;
+        let bytes: Arc<[u8]> = Arc::from(bytes);
+        server.check(Arc::clone(&bytes)).await.map_err(|refusal| {
+            anyhow!(
+                "the component {shown} is refused ({}): {}",
+                refusal.reason,
+                refusal.message
+            )
+        })?;
+        files.push(File {
+            name,
+            source: Source::CommandLine,
+            bytes,
+        });
     }
+    let folder = match components_dir {
+        Some(dir) => {
+            let shown = dir.display().to_string();
+            let reading = || format!("reading the components directory {shown}");
+            let mut folder = Folder::at(dir);
+            files.extend(folder.files(&server).await.with_context(reading)?);
+            Some(folder)
+        }
+        None => None,
+    };
+    let named = files.len();
     let loaded = server
-        .load()
+        .begin(files)
         .await
         .context("loading the uploaded components")?;
     let recovered = server
         .recover()
         .await
         .context("looking after the tasks of an earlier run")?;
-    if recovered > 0 {
-        tracing::warn!(
-            tasks = recovered,
-            "tasks of an earlier run of this server were interrupted"
+    if recovered != Recovered::default() {
+        let Recovered {
+            going_on,
+            parked,
+            interrupted,
+            quarantined,
+        } = recovered;
+        tracing::info!(
+            going_on,
+            parked,
+            interrupted,
+            quarantined,
+            "tasks of an earlier run of this server"
         );
     }
     Ok(Ready {
         server,
-        named: named.len(),
+        folder,
+        named,
         loaded,
         recovered,
     })
@@ -237,6 +336,7 @@ fn say_ready(
     as_json: bool,
 ) -> std::io::Result<()> {
     let url = format!("http://{address}/mcp");
+    let preparing = ready.server.preparing();
     let dir = data.path().display();
     let token_file = std::env::var_os(env::ADMIN_TOKEN)
         .is_none()
@@ -248,8 +348,13 @@ fn say_ready(
             "admin": format!("http://{address}/v1"),
             "data": data.path().to_string_lossy(),
             "adminTokenFile": token_file.map(|path| path.to_string_lossy().into_owned()),
-            "components": { "named": ready.named, "uploaded": ready.loaded },
-            "interrupted": ready.recovered,
+            "components": { "named": ready.named, "uploaded": ready.loaded, "preparing": preparing },
+            "tasks": {
+                "goingOn": ready.recovered.going_on,
+                "parked": ready.recovered.parked,
+                "interrupted": ready.recovered.interrupted,
+                "quarantined": ready.recovered.quarantined,
+            },
         })));
     }
     let token = token_file.map_or_else(
@@ -257,15 +362,32 @@ fn say_ready(
         |path| path.display().to_string(),
     );
     let components = ready.named + ready.loaded;
-    let note = if components == 0 {
-        "; no components yet: upload one with `longshore push FILE`"
-    } else {
-        ""
+    let note = match (components, preparing) {
+        (0, _) => format!(
+            "; no components yet: upload one with `longshore push{} FILE`",
+            reach(address, data)
+        ),
+        (_, 0) => String::new(),
+        (_, 1) => "; one component is still being made ready".to_owned(),
+        (_, some) => format!("; {some} components are still being made ready"),
     };
     output::note(&format!(
         "ready at {url}, data in {dir}, admin token in {token}{note}"
     ));
     Ok(())
+}
+
+/// What a command needs to find this server, if it is not where commands look by themselves.
+fn reach(address: SocketAddr, data: &DataDir) -> String {
+    let mut options = String::new();
+    if address != config::LISTEN_DEFAULT {
+        options.push_str(&format!(" --server http://{address}"));
+    }
+    let is_default = data::default_dir().is_ok_and(|default| default == data.path());
+    if !is_default && std::env::var_os(env::ADMIN_TOKEN).is_none() {
+        options.push_str(&format!(" --data {}", output::quoted(data.path())));
+    }
+    options
 }
 
 #[cfg(test)]

@@ -1,14 +1,31 @@
 //! `tasks`: looking at what a server runs, answering what it asks, stopping it.
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use crate::admin::{Client, Reach, encode};
 use crate::answer::{self, Reply};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output::{self, cell, facts, lines, member, table};
 use crate::watch::Watch;
 use crate::{Done, answered};
+
+/// The states of a task, as a list can be asked for them.
+const STATUSES: [&str; 5] = [
+    "working",
+    "input_required",
+    "completed",
+    "failed",
+    "cancelled",
+];
+
+fn cursor(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        "it is the number with which the list before this one ended (\"there are more: --cursor NUMBER\")"
+            .to_owned()
+    })
+}
 
 /// Tasks of a server.
 #[derive(Subcommand)]
@@ -16,7 +33,7 @@ pub(crate) enum Tasks {
     /// Lists them, newest first
     List {
         /// Only those of this status: working, input_required, completed, failed, cancelled
-        #[arg(long)]
+        #[arg(long, value_parser = STATUSES)]
         status: Option<String>,
         /// Only those of this component
         #[arg(long)]
@@ -25,14 +42,14 @@ pub(crate) enum Tasks {
         #[arg(long)]
         limit: Option<u32>,
         /// Where the list before this one ended
-        #[arg(long)]
+        #[arg(long, value_parser = cursor)]
         cursor: Option<u64>,
         #[command(flatten)]
         reach: Reach,
     },
     /// Shows one: status, questions, result, and what its guest printed
     Show {
-        /// Its id
+        /// Its id, or at least six signs of its beginning
         id: String,
         #[command(flatten)]
         reach: Reach,
@@ -42,16 +59,43 @@ pub(crate) enum Tasks {
     Answer(Answer),
     /// Asks one to stop
     Cancel {
+        /// Its id, or at least six signs of its beginning
+        id: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Goes on with one that was set aside
+    Resume {
         /// Its id
         id: String,
         #[command(flatten)]
         reach: Reach,
     },
+    /// Shows what one saw and let out, when, and by which process
+    Journal {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    Export(Export),
+}
+
+/// Writes all that it takes to repeat a task into one file, for `longshore replay`
+#[derive(Args)]
+pub(crate) struct Export {
+    /// Its id
+    id: String,
+    /// Where to; it is made readable by you alone
+    #[arg(long, short, value_name = "FILE", default_value = "ID.longshore-task")]
+    output: String,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 #[derive(Args)]
 pub(crate) struct Answer {
-    /// The task's id
+    /// The task's id, or at least six signs of its beginning
     id: String,
     /// The question's key; not needed if only one is open
     key: Option<String>,
@@ -95,19 +139,110 @@ impl Tasks {
                 Ok(answered(list, describe_list))
             }
             Self::Show { id, reach } => {
-                let task = Client::new(reach)?.get(&task_path(&id)).await?;
+                let client = Client::new(reach)?;
+                let task = client.get(&client.path_of(&id).await?).await?;
                 Ok(answered(task, describe_task))
             }
             Self::Watch(watch) => watch.run(as_json).await,
             Self::Answer(answer) => answer.run().await,
             Self::Cancel { id, reach } => {
-                let document = Client::new(reach)?
-                    .post(&format!("{}/cancel", task_path(&id)), &json!({}))
-                    .await?;
+                let client = Client::new(reach)?;
+                let path = client.path_of(&id).await?;
+                let document = client.post(&format!("{path}/cancel"), &json!({})).await?;
                 cancelled(document)
             }
+            Self::Resume { id, reach } => {
+                let client = Client::new(reach)?;
+                let path = client.path_of(&id).await?;
+                let document = client.post(&format!("{path}/resume"), &json!({})).await?;
+                Ok(answered(document, |document| {
+                    format!("the task goes on; it is {}", cell(document, "status"))
+                }))
+            }
+            Self::Journal { id, reach } => {
+                let client = Client::new(reach)?;
+                let path = client.path_of(&id).await?;
+                let journal = client.get(&format!("{path}/journal")).await?;
+                Ok(answered(journal, describe_journal))
+            }
+            Self::Export(export) => export.run().await,
         }
     }
+}
+
+impl Export {
+    async fn run(self) -> Result<Done, Failure> {
+        let Self { id, output, reach } = self;
+        let client = Client::new(reach)?;
+        let path = client.path_of(&id).await?;
+        let document = client.get(&format!("{path}/export")).await?;
+        let whole = document["id"].as_str().unwrap_or(&id).to_owned();
+        let file = if output == "ID.longshore-task" {
+            format!("{whole}.longshore-task")
+        } else {
+            output
+        };
+        write_private(&file, document.to_string().as_bytes())
+            .with_context(|| format!("writing {file}"))
+            .or_exit(Exit::Failed)?;
+        let warning = document["warning"].as_str().unwrap_or_default();
+        output::note(&format!("careful: {warning}"));
+        let told = json!({ "id": whole, "file": file, "warning": warning });
+        Ok(answered(told, |told| {
+            format!(
+                "written to {}; repeat it with `longshore replay {}`",
+                cell(told, "file"),
+                cell(told, "file")
+            )
+        }))
+    }
+}
+
+/// Never over a file that is there, and nobody else's to read.
+fn write_private(file: &str, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)?;
+    made.write_all(bytes)?;
+    made.sync_all()
+}
+
+fn describe_journal(journal: &Value) -> String {
+    let mut text = String::new();
+    if let Some(forgotten) = journal["forgotten"].as_u64().filter(|count| *count > 0) {
+        text.push_str(&format!(
+            "{forgotten} segments before the newest restart point are not kept\n"
+        ));
+    }
+    for segment in journal["segments"].as_array().into_iter().flatten() {
+        text.push_str(&format!(
+            "segment {}, kept {} by {}\n",
+            segment["number"],
+            cell(segment, "writtenAt"),
+            cell(segment, "node"),
+        ));
+        for record in segment["records"].as_array().into_iter().flatten() {
+            let detail = match &record["detail"] {
+                Value::Object(members) if members.is_empty() => String::new(),
+                detail => format!("  {}", output::line(&detail.to_string())),
+            };
+            text.push_str(&format!(
+                "  {:>6}  {}  {:<7}  {}{detail}\n",
+                record["call"],
+                cell(record, "at"),
+                cell(record, "direction"),
+                cell(record, "what"),
+            ));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("nothing is recorded yet\n");
+    }
+    text
 }
 
 impl Answer {
@@ -129,7 +264,7 @@ impl Answer {
             (None, false, false) => Some(Reply::Fields(fields)),
         };
         let client = Client::new(reach)?;
-        let path = task_path(&id);
+        let path = client.path_of(&id).await?;
         let task = client.get(&path).await?;
         let none = Map::new();
         let questions = task["questions"].as_object().unwrap_or(&none);
@@ -154,9 +289,50 @@ impl Answer {
     }
 }
 
-/// Where the admin API has a task.
-pub(crate) fn task_path(id: &str) -> String {
-    format!("/v1/tasks/{}", encode(id))
+/// A beginning that is shorter than this is more likely a slip of the hand.
+const SHORT_ID: usize = 6;
+/// The length of a whole id.
+const WHOLE_ID: usize = 36;
+
+impl Client {
+    /// Where the admin API has a task that is meant by its id, or by the beginning of it if no other begins so.
+    pub(crate) async fn path_of(&self, id: &str) -> Result<String, Failure> {
+        let is_of_an_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        let whole = if (SHORT_ID..WHOLE_ID).contains(&id.len()) && id.bytes().all(is_of_an_id) {
+            self.whole_id(id).await?
+        } else {
+            id.to_owned()
+        };
+        Ok(format!("/v1/tasks/{}", encode(&whole)))
+    }
+
+    async fn whole_id(&self, beginning: &str) -> Result<String, Failure> {
+        let refuse = |fault: String| Failure {
+            reason: "not-found".to_owned(),
+            ..Failure::new(Exit::Failed, fault)
+        };
+        let query = query(&[
+            ("id", Some(beginning.to_ascii_lowercase())),
+            ("limit", Some("2".to_owned())),
+        ]);
+        let list = self.get(&format!("/v1/tasks{query}")).await?;
+        let ids: Vec<&str> = list["tasks"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|task| task["id"].as_str())
+            .collect();
+        match ids.as_slice() {
+            [id] => Ok((*id).to_owned()),
+            [] => Err(refuse(format!(
+                "no such task: no id begins with {beginning:?}: `longshore tasks list` shows them"
+            ))),
+            several => Err(refuse(format!(
+                "several tasks' ids begin with {beginning:?}, such as {}: give more of it",
+                several.join(" and ")
+            ))),
+        }
+    }
 }
 
 fn query(pairs: &[(&str, Option<String>)]) -> String {
@@ -238,11 +414,27 @@ fn describe_task(task: &Value) -> String {
         ("status", member(task, "status")),
         ("message", member(task, "statusMessage")),
         ("progress", progress),
+        (
+            "set aside",
+            (task["quarantined"] == true)
+                .then(|| "the server died too often while it ran".to_owned()),
+        ),
+        (
+            "parked until",
+            (task["parked"] == true)
+                .then(|| member(task, "wakeAt").unwrap_or_else(|| "it is answered".to_owned())),
+        ),
         ("created", member(task, "createdAt")),
         ("updated", member(task, "updatedAt")),
         ("asked to stop", member(task, "cancelRequestedAt")),
         ("deadline", member(task, "deadlineAt")),
         ("CPU", task["cpuMs"].as_u64().map(|ms| format!("{ms} ms"))),
+        (
+            "replay debt",
+            task["replayDebtMs"]
+                .as_u64()
+                .map(|ms| format!("{ms} ms of CPU time")),
+        ),
     ]);
     let questions = task["questions"]
         .as_object()

@@ -8,7 +8,7 @@ use crate::admin::{Client, Reach};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, cell, line, member};
 use crate::prompt::{StatusLine, status};
-use crate::tasks::{describe_questions, failure_of, result_done, task_path};
+use crate::tasks::{describe_questions, failure_of, result_done};
 use crate::{Done, print};
 
 /// How often it is asked: a server shows a new status no more often than that.
@@ -28,7 +28,7 @@ const SHOWN: [&str; 5] = [
 /// task alone. With --json, each change is one line, the last of them with the result.
 #[derive(clap::Args)]
 pub(crate) struct Watch {
-    /// Its id
+    /// Its id, or at least six signs of its beginning
     id: String,
     #[command(flatten)]
     reach: Reach,
@@ -37,7 +37,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) async fn run(self, as_json: bool) -> Result<Done, Failure> {
         let client = Client::new(self.reach)?;
-        let path = task_path(&self.id);
+        let path = client.path_of(&self.id).await?;
         let mut seen = Value::Null;
         let mut status_line = StatusLine::new();
         loop {

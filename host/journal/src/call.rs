@@ -1,5 +1,10 @@
 //! What crosses the line between a guest and its host.
 
+use serde::{Deserialize, Serialize};
+
+use crate::import::Import;
+use crate::path::Path;
+
 /// One import call, with what the guest passed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request<'a> {
@@ -54,25 +59,120 @@ pub enum Request<'a> {
         /// Its product.
         value: &'a [u8],
     },
+    /// `task.checkpoint`
+    Checkpoint(&'a [u8]),
     /// Any function of `changes`
     Changed(Change<'a>),
 }
 
-/// What an import call returns to the guest.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Response {
-    /// Nothing.
-    Done,
-    /// To `call-id`.
-    Text(String),
-    /// To `is-cancelled`, `sleep` and `can-ask`.
-    Flag(bool),
-    /// To `time-left`.
-    TimeLeft(Option<u64>),
-    /// To `ask` and `ask-all`.
-    Answers(Result<Vec<Answer>, AskError>),
-    /// To `step-begin`.
-    Step(Option<Vec<u8>>),
+impl Request<'_> {
+    /// The function that was called.
+    #[must_use]
+    pub fn import(&self) -> Import {
+        const CALL_ID: Import = Import::new("longshore:tool/task.call-id");
+        const SET_STATUS: Import = Import::new("longshore:tool/task.set-status");
+        const REPORT_PROGRESS: Import = Import::new("longshore:tool/task.report-progress");
+        const IS_CANCELLED: Import = Import::new("longshore:tool/task.is-cancelled");
+        const TIME_LEFT: Import = Import::new("longshore:tool/task.time-left");
+        const SLEEP: Import = Import::new("longshore:tool/task.sleep");
+        const DETACH: Import = Import::new("longshore:tool/task.detach");
+        const CAN_ASK: Import = Import::new("longshore:tool/task.can-ask");
+        const ASK: Import = Import::new("longshore:tool/task.ask");
+        const LOG: Import = Import::new("longshore:tool/task.log");
+        const STEP_BEGIN: Import = Import::new("longshore:tool/task.step-begin");
+        const STEP_END: Import = Import::new("longshore:tool/task.step-end");
+        const CHECKPOINT: Import = Import::new("longshore:tool/task.checkpoint");
+        const TOOLS: Import = Import::new("longshore:tool/changes.tools-changed");
+        const PROMPTS: Import = Import::new("longshore:tool/changes.prompts-changed");
+        const RESOURCES: Import = Import::new("longshore:tool/changes.resources-changed");
+        const RESOURCE: Import = Import::new("longshore:tool/changes.resource-updated");
+        match self {
+            Self::CallId => CALL_ID,
+            Self::SetStatus(_) => SET_STATUS,
+            Self::ReportProgress { .. } => REPORT_PROGRESS,
+            Self::IsCancelled => IS_CANCELLED,
+            Self::TimeLeft => TIME_LEFT,
+            Self::Sleep { .. } => SLEEP,
+            Self::Detach => DETACH,
+            Self::CanAsk(_) => CAN_ASK,
+            Self::Ask { .. } => ASK,
+            Self::Log { .. } => LOG,
+            Self::StepBegin(_) => STEP_BEGIN,
+            Self::StepEnd { .. } => STEP_END,
+            Self::Checkpoint(_) => CHECKPOINT,
+            Self::Changed(Change::Tools) => TOOLS,
+            Self::Changed(Change::Prompts) => PROMPTS,
+            Self::Changed(Change::Resources) => RESOURCES,
+            Self::Changed(Change::Resource(_)) => RESOURCE,
+        }
+    }
+
+    /// Takes what was passed into the guest's path.
+    pub(crate) fn mix_into(&self, path: &mut Path) {
+        let mut option = |text: Option<&str>| match text {
+            Some(text) => path.mix_bytes(text.as_bytes()),
+            None => path.mix(u64::MAX),
+        };
+        match self {
+            Self::CallId
+            | Self::IsCancelled
+            | Self::TimeLeft
+            | Self::Detach
+            | Self::Changed(Change::Tools | Change::Prompts | Change::Resources) => {}
+            Self::SetStatus(text)
+            | Self::StepBegin(text)
+            | Self::Changed(Change::Resource(text)) => path.mix_bytes(text.as_bytes()),
+            Self::ReportProgress {
+                done,
+                total,
+                message,
+            } => {
+                option(*message);
+                path.mix(done.to_bits());
+                path.mix(total.map_or(u64::MAX, f64::to_bits));
+            }
+            Self::Sleep { ms } => path.mix(*ms),
+            Self::CanAsk(kind) => path.mix(*kind as u64),
+            Self::Ask { questions, wait_ms } => {
+                path.mix(wait_ms.unwrap_or(u64::MAX));
+                path.mix(questions.len() as u64);
+                for question in *questions {
+                    question.mix_into(path);
+                }
+            }
+            Self::Log {
+                level,
+                logger,
+                message,
+            } => {
+                option(*logger);
+                path.mix(*level as u64);
+                path.mix_bytes(message.as_bytes());
+            }
+            Self::StepEnd { name, value } => {
+                path.mix_bytes(name.as_bytes());
+                path.mix_bytes(value);
+            }
+            Self::Checkpoint(state) => path.mix_bytes(state),
+        }
+    }
+}
+
+impl Question {
+    fn mix_into(&self, path: &mut Path) {
+        path.mix_bytes(self.key.as_bytes());
+        let parts: [&str; 2] = match &self.ask {
+            Ask::Form { message, schema } => [message, schema],
+            Ask::Url { message, url } => [message, url],
+            Ask::Sample(json) => ["sample", json],
+            Ask::Roots(None) => ["roots", ""],
+            Ask::Roots(Some(json)) => ["roots", json],
+            Ask::Raw(json) => ["raw", json],
+        };
+        for part in parts {
+            path.mix_bytes(part.as_bytes());
+        }
+    }
 }
 
 /// What kinds of question a client may be able to take.
@@ -91,7 +191,7 @@ pub enum AskKind {
 }
 
 /// One question as its author asks it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The author's name for it.
     pub key: String,
@@ -100,7 +200,7 @@ pub struct Question {
 }
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Ask {
     /// A form for a person.
     Form {
@@ -125,7 +225,7 @@ pub enum Ask {
 }
 
 /// What came back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// A person agreed; JSON of the form's content.
     Accepted(Option<String>),
@@ -142,7 +242,7 @@ pub enum Answer {
 }
 
 /// Why nothing came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AskError {
     /// This caller cannot be asked, or not in this way.
     Unsupported(String),
@@ -157,7 +257,7 @@ pub enum AskError {
 }
 
 /// How grave a log line is (RFC 5424).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LogLevel {
     /// For whoever is looking for a fault.
     Debug,

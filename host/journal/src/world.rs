@@ -1,105 +1,138 @@
 //! The line between a guest and everything else.
+//!
+//! Every import call passes [`World::begin`], which counts it. What a guest can see of the outside is a
+//! function of what the world was made from and of its records so far: where a record says what the guest
+//! saw at this call, that is what it sees again; where the records are used up, the outside is asked and
+//! its answer recorded. That step from one to the other is made here and nowhere else.
 
-use crate::call::{Request, Response};
+mod fault;
+mod replay;
+#[cfg(test)]
+mod tests;
 
-/// One run's view of the outside. Every import passes [`World::begin`] and [`World::end`], so that
-/// calls are counted in one place and an answer can come from a record instead of from outside.
-/// The waiting between the two is not done here.
-#[derive(Debug, Default)]
+pub use fault::{Divergence, Fault, Misuse};
+
+use self::replay::Replay;
+use crate::call::{Answer, AskError, Question, Request};
+use crate::import::Import;
+use crate::path::Path;
+use crate::random::Stream;
+use crate::record::{Bytes, Position, Record, Shown, What};
+use crate::tape::{Tape, Total};
+
+/// What a world is made from: the same for every process that runs the same call.
+#[derive(Clone)]
+pub struct Origin {
+    /// When the call was made, in milliseconds since 1970.
+    pub created_at_ms: u64,
+    /// The key of its random numbers. Nobody else may know it.
+    pub random_key: [u8; 32],
+    /// The most that may be recorded.
+    pub most: Total,
+}
+
+/// One run's view of the outside.
+#[derive(Debug)]
 pub struct World {
+    created_at_ms: u64,
+    most: Total,
     calls: u64,
-    open_step: Option<String>,
+    import: Import,
+    path: Path,
+    clock: u64,
+    random: Stream,
+    insecure: Stream,
+    cancelled: bool,
+    step: Option<Step>,
+    /// What the guest said of itself since a status was last recorded.
+    said: Shown,
+    replay: Replay,
+    tape: Tape,
 }
 
-/// The number of an import call within its run, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallNumber(pub u64);
+#[derive(Debug)]
+struct Step {
+    name: String,
+    began: u64,
+}
 
-/// What to do about a call.
+/// What to do when the records are used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Ask the outside.
+    Live,
+    /// End with [`Fault::RecordsEnd`]: this is only a repetition.
+    Stop,
+}
+
+/// Where to begin.
+#[derive(Debug, Default)]
+pub struct Begin {
+    /// Where the guest stood at its restart point, and after how many calls; at its start if none.
+    pub from: Option<(u64, Position)>,
+    /// What it saw and let out after that.
+    pub records: Vec<Record>,
+}
+
+/// How a wait was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The time had come.
+    Time,
+    /// The guest saw that it is cancelled.
+    Cancelled,
+}
+
+/// A question that was put, or is to be.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Begun {
-    /// Ask the outside, then tell [`World::end`].
-    Live(CallNumber),
-    /// The outside was asked before: this is what it said.
-    Replayed(Response),
-}
-
-/// The guest broke a rule of the interface; its run ends with a trap that says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misuse {
-    /// `step-begin` within a step.
-    NestedStep {
-        /// The step that is open.
-        open: String,
-    },
-    /// `step-end` of a step that is not open.
-    UnmatchedStepEnd {
-        /// The step that was to end.
-        name: String,
-    },
-    /// A question within a step.
-    AskInStep {
-        /// The step that is open.
-        open: String,
+pub enum Asked {
+    /// This is what came back.
+    Answered(Result<Vec<Answer>, AskError>),
+    /// The outside is to be asked, until then by the guest's clock.
+    Live {
+        /// When the guest stops waiting.
+        until: Option<u64>,
+        /// Whether an earlier process has put the question already.
+        before: bool,
     },
 }
 
-impl std::fmt::Display for Misuse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NestedStep { open } => {
-                write!(f, "step-begin within the step {open:?}: end that one first")
-            }
-            Self::UnmatchedStepEnd { name } => {
-                write!(
-                    f,
-                    "step-end of {name:?}, which is not the step that is open"
-                )
-            }
-            Self::AskInStep { open } => {
-                write!(
-                    f,
-                    "a question within the step {open:?}: ask before it begins or after it ends"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for Misuse {}
+/// Before the first call.
+const START: Import = Import::new("start");
 
 impl World {
-    /// Counts the call and says where its answer comes from.
-    pub fn begin(&mut self, request: &Request<'_>) -> Result<Begun, Misuse> {
-        self.calls += 1;
-        match (request, &self.open_step) {
-            (Request::StepBegin(_), Some(open)) => {
-                return Err(Misuse::NestedStep { open: open.clone() });
-            }
-            (Request::Ask { .. }, Some(open)) => {
-                return Err(Misuse::AskInStep { open: open.clone() });
-            }
-            (Request::StepBegin(name), None) => self.open_step = Some((*name).to_owned()),
-            (Request::StepEnd { name, .. }, open) => {
-                if open.as_deref() != Some(*name) {
-                    return Err(Misuse::UnmatchedStepEnd {
-                        name: (*name).to_owned(),
-                    });
-                }
-                self.open_step = None;
-            }
-            _ => {}
+    /// A world that begins there and records on that tape.
+    #[must_use]
+    pub fn new(origin: &Origin, begin: Begin, after: After, tape: Tape) -> Self {
+        let mut random = Stream::new(&origin.random_key, "random");
+        let mut insecure = Stream::new(&origin.random_key, "insecure");
+        let start = Position {
+            path: Path::default().value(),
+            ..Position::default()
+        };
+        let (calls, from) = begin.from.unwrap_or((0, start));
+        random.set_position(from.random);
+        insecure.set_position(from.insecure);
+        for record in &begin.records {
+            tape.count(record);
         }
-        Ok(Begun::Live(CallNumber(self.calls)))
-    }
-
-    /// Takes the answer to a live call.
-    pub fn end(&mut self, call: CallNumber, _response: &Response) {
-        debug_assert_eq!(
-            call,
-            CallNumber(self.calls),
-            "a guest has one call open at a time"
-        );
+        tape.set_calls(calls);
+        tape.set_replaying(!begin.records.is_empty());
+        Self {
+            created_at_ms: origin.created_at_ms,
+            most: origin.most,
+            calls,
+            import: START,
+            path: Path::restored(from.path),
+            clock: from.clock,
+            random,
+            insecure,
+            cancelled: from.cancelled,
+            step: None,
+            said: Shown::default(),
+            replay: Replay::new(begin.records, after),
+            tape,
+        }
     }
 
     /// Calls begun so far.
@@ -107,98 +140,419 @@ impl World {
     pub fn calls(&self) -> u64 {
         self.calls
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::call::{Answer, Ask, AskError, AskKind, Change, LogLevel, Question};
-
-    fn end_step(name: &'static str) -> Request<'static> {
-        Request::StepEnd { name, value: b"" }
+    /// Whether records are left to be repeated.
+    #[must_use]
+    pub fn is_replaying(&self) -> bool {
+        !self.replay.is_over()
     }
 
-    #[test]
-    fn every_request_is_counted_from_one() {
-        let mut world = World::default();
-        let questions = [Question {
-            key: "q".into(),
-            ask: Ask::Roots(None),
-        }];
-        let requests = [
-            Request::CallId,
-            Request::SetStatus("s"),
-            Request::ReportProgress {
-                done: 1.0,
-                total: None,
-                message: None,
-            },
-            Request::IsCancelled,
-            Request::TimeLeft,
-            Request::Sleep { ms: 1 },
-            Request::Detach,
-            Request::CanAsk(AskKind::Form),
-            Request::Ask {
-                questions: &questions,
-                wait_ms: None,
-            },
-            Request::Log {
-                level: LogLevel::Info,
-                logger: None,
-                message: "m",
-            },
-            Request::StepBegin("a"),
-            end_step("a"),
-            Request::Changed(Change::Tools),
-        ];
-        for (before, request) in requests.iter().enumerate() {
-            let expected = CallNumber(before as u64 + 1);
-            assert_eq!(
-                world.begin(request),
-                Ok(Begun::Live(expected)),
-                "{request:?}"
-            );
-            let response = Response::Answers(Err::<Vec<Answer>, _>(AskError::TimedOut));
-            world.end(expected, &response);
-        }
-        assert_eq!(world.calls(), requests.len() as u64);
+    /// When the call was made, in milliseconds since 1970.
+    #[must_use]
+    pub fn created_at_ms(&self) -> u64 {
+        self.created_at_ms
     }
 
-    #[test]
-    fn steps_pair_and_do_not_nest() {
-        let questions = [Question {
-            key: "q".into(),
-            ask: Ask::Roots(None),
-        }];
-        let ask = Request::Ask {
-            questions: &questions,
-            wait_ms: None,
-        };
-        let refused: [(&[Request<'_>], Misuse); 4] = [
-            (
-                &[end_step("a")],
-                Misuse::UnmatchedStepEnd { name: "a".into() },
-            ),
-            (
-                &[Request::StepBegin("a"), end_step("b")],
-                Misuse::UnmatchedStepEnd { name: "b".into() },
-            ),
-            (
-                &[Request::StepBegin("a"), Request::StepBegin("b")],
-                Misuse::NestedStep { open: "a".into() },
-            ),
-            (
-                &[Request::StepBegin("a"), ask],
-                Misuse::AskInStep { open: "a".into() },
-            ),
-        ];
-        for (requests, misuse) in refused {
-            let mut world = World::default();
-            let (last, before) = requests.split_last().unwrap();
-            for request in before {
-                world.begin(request).unwrap();
+    /// Counts a call of a function of WASI. What it passes is taken into the guest's path by the two
+    /// numbers; [`World::passed`] takes bytes.
+    pub fn begin(&mut self, import: Import, first: u64, second: u64) -> Result<(), Fault> {
+        self.count(import)?;
+        self.path.mix(first);
+        self.path.mix(second);
+        Ok(())
+    }
+
+    /// Takes what the current call passes into the guest's path.
+    pub fn passed(&mut self, bytes: &[u8]) {
+        self.path.mix_bytes(bytes);
+    }
+
+    /// Counts a call of a function of `longshore:tool`, and keeps the rules of steps.
+    pub fn begin_request(&mut self, request: &Request<'_>) -> Result<(), Fault> {
+        self.count(request.import())?;
+        request.mix_into(&mut self.path);
+        let open = self.step.as_ref().map(|step| &step.name);
+        Err(Fault::Misuse(match (request, open) {
+            (Request::StepBegin(_), Some(open)) => Misuse::NestedStep { open: open.clone() },
+            (Request::Ask { .. }, Some(open)) => Misuse::AskInStep { open: open.clone() },
+            (Request::Checkpoint(_), Some(open)) => Misuse::CheckpointInStep { open: open.clone() },
+            (Request::StepEnd { name, .. }, open) if open.map(String::as_str) != Some(*name) => {
+                Misuse::UnmatchedStepEnd {
+                    name: (*name).to_owned(),
+                }
             }
-            assert_eq!(world.begin(last), Err(misuse));
+            _ => return Ok(()),
+        }))
+    }
+
+    fn count(&mut self, import: Import) -> Result<(), Fault> {
+        self.calls += 1;
+        self.import = import;
+        self.path.mix(import.code());
+        self.tape.set_calls(self.calls);
+        // Whatever stands at an earlier call was seen there before and is not asked for now.
+        match self.replay.next() {
+            Some(record) if record.call < self.calls => Err(self.diverged(&format!(
+                "what was recorded at call {} ({}) was not asked for",
+                record.call,
+                record.what.name()
+            ))),
+            _ => Ok(()),
         }
+    }
+
+    // What the guest sees
+
+    /// The guest's clock now, in milliseconds since its call was made, and at most once in a call. The
+    /// real one is looked at only if it is not a repetition.
+    pub fn clock(&mut self, real_ms: impl FnOnce() -> u64) -> Result<u64, Fault> {
+        if let Some(What::Clock(ms)) = self.replay.at(self.calls) {
+            self.clock = *ms;
+            self.took();
+            return Ok(self.clock);
+        }
+        if self.go_live()? {
+            let real = real_ms();
+            // It never goes back, whatever the machine's clock does.
+            if real > self.clock {
+                self.clock = real;
+                self.push(What::Clock(real))?;
+            }
+        }
+        Ok(self.clock)
+    }
+
+    /// The guest's clock as it last saw it.
+    #[must_use]
+    pub fn clock_seen(&self) -> u64 {
+        self.clock
+    }
+
+    /// Whether the guest sees that it is cancelled.
+    pub fn cancelled(&mut self, really: impl FnOnce() -> bool) -> Result<bool, Fault> {
+        if self.cancelled {
+            return Ok(true);
+        }
+        if let Some(What::Cancelled) = self.replay.at(self.calls) {
+            self.cancelled = true;
+            self.took();
+            return Ok(true);
+        }
+        if self.go_live()? && really() {
+            self.cancelled = true;
+            self.push(What::Cancelled)?;
+        }
+        Ok(self.cancelled)
+    }
+
+    /// Random bytes that nobody can guess.
+    pub fn random(&mut self, bytes: &mut [u8]) {
+        self.random.fill(bytes);
+    }
+
+    /// Random bytes for hash tables and the like.
+    pub fn insecure_random(&mut self, bytes: &mut [u8]) {
+        self.insecure.fill(bytes);
+    }
+
+    /// The guest begins to wait. None if it really has to; then comes [`World::woke`].
+    pub fn wait(&mut self, until: u64) -> Result<Option<Wake>, Fault> {
+        let path = self.path.stamp();
+        match self.replay.at(self.calls) {
+            Some(What::Waited {
+                until: recorded,
+                path: stamp,
+            }) => {
+                if (*recorded, *stamp) != (until, path) {
+                    return Err(self.diverged("it waits for something else"));
+                }
+                self.took();
+            }
+            _ => {
+                if !self.go_live()? {
+                    return Err(self.diverged("it waits where it did not"));
+                }
+                self.push(What::Waited { until, path })?;
+                return Ok(None);
+            }
+        }
+        let wake = match self.replay.at(self.calls) {
+            Some(What::Woke(ms)) => {
+                self.clock = *ms;
+                Wake::Time
+            }
+            Some(What::Cancelled) => {
+                self.cancelled = true;
+                Wake::Cancelled
+            }
+            _ if self.go_live()? => return Ok(None),
+            _ => return Err(self.diverged("its wait has no end")),
+        };
+        self.took();
+        Ok(Some(wake))
+    }
+
+    /// The wait is over, and the real clock stands there.
+    pub fn woke(&mut self, wake: Wake, real_ms: u64) -> Result<(), Fault> {
+        match wake {
+            Wake::Time => {
+                self.clock = self.clock.max(real_ms);
+                self.push(What::Woke(self.clock))
+            }
+            Wake::Cancelled => {
+                self.cancelled = true;
+                self.push(What::Cancelled)
+            }
+        }
+    }
+
+    /// The guest asks. Its clock was looked at before.
+    pub fn ask(&mut self, questions: &[Question], wait_ms: Option<u64>) -> Result<Asked, Fault> {
+        let path = self.path.stamp();
+        let until = wait_ms.map(|ms| self.clock.saturating_add(ms));
+        match self.replay.at(self.calls) {
+            Some(What::Asked {
+                questions: recorded,
+                until: recorded_until,
+                path: stamp,
+            }) => {
+                if (recorded.as_slice(), *recorded_until, *stamp) != (questions, until, path) {
+                    return Err(self.diverged("it asks something else"));
+                }
+                self.took();
+            }
+            _ => {
+                if !self.go_live()? {
+                    return Err(self.diverged("it asks where it did not"));
+                }
+                let questions = questions.to_vec();
+                self.push(What::Asked {
+                    questions,
+                    until,
+                    path,
+                })?;
+                return Ok(Asked::Live {
+                    until,
+                    before: false,
+                });
+            }
+        }
+        match self.replay.at(self.calls) {
+            Some(What::Answered(answers)) => {
+                let answers = answers.clone();
+                self.took();
+                Ok(Asked::Answered(answers))
+            }
+            _ if self.go_live()? => Ok(Asked::Live {
+                until,
+                before: true,
+            }),
+            _ => Err(self.diverged("its question has no answer")),
+        }
+    }
+
+    /// What came back to a question that was asked live.
+    pub fn answered(&mut self, answers: &Result<Vec<Answer>, AskError>) -> Result<(), Fault> {
+        self.push(What::Answered(answers.clone()))
+    }
+
+    // What the guest lets out
+
+    /// The guest says how it is doing.
+    pub fn show(&mut self, shown: Shown) -> Result<(), Fault> {
+        let path = self.path.stamp();
+        if self.is_replaying() {
+            if shown.message.is_some() {
+                self.said.message = shown.message;
+            }
+            if shown.progress.is_some() {
+                self.said.progress = shown.progress;
+            }
+            let Some(What::Shown {
+                shown: recorded,
+                path: stamp,
+            }) = self.replay.at(self.calls)
+            else {
+                // Nobody saw it: something newer came in time.
+                return Ok(());
+            };
+            let same = *stamp == path
+                && (recorded.message.is_none() || recorded.message == self.said.message)
+                && (recorded.progress.is_none() || recorded.progress == self.said.progress);
+            if !same {
+                return Err(self.diverged("it says something else of itself"));
+            }
+            self.said = Shown::default();
+            self.took();
+            return Ok(());
+        }
+        self.go_live()?;
+        let total = self.tape.push_shown(self.calls, shown, path);
+        self.check(total)
+    }
+
+    /// Whether something may be told to the outside that is not recorded: it was told before if this is a
+    /// repetition.
+    #[must_use]
+    pub fn may_tell(&self) -> bool {
+        self.replay.is_over() && self.replay.after() == After::Live
+    }
+
+    /// Begins a step. What it left if it was done before; the guest then stands behind its end.
+    pub fn step_begin(&mut self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        let Some(done) = self.replay.step(self.calls) else {
+            self.step = Some(Step {
+                name: name.to_owned(),
+                began: self.calls,
+            });
+            return Ok(None);
+        };
+        let Record {
+            call,
+            what:
+                What::Step {
+                    name: recorded,
+                    value,
+                    at,
+                    ..
+                },
+        } = done
+        else {
+            unreachable!("the search finds steps");
+        };
+        if recorded != name {
+            return Err(self.diverged(&format!("this step was {recorded:?}")));
+        }
+        self.calls = call;
+        self.clock = at.clock;
+        self.random.set_position(at.random);
+        self.insecure.set_position(at.insecure);
+        self.cancelled = at.cancelled;
+        self.path = Path::restored(at.path);
+        self.said = Shown::default();
+        self.tape.set_calls(call);
+        self.note_live();
+        Ok(Some(value.0))
+    }
+
+    /// Ends the open step. It is not done again once its record is kept.
+    pub fn step_end(&mut self, value: &[u8]) -> Result<(), Fault> {
+        if !self.go_live()? {
+            return Err(self.diverged("a step ends that was not done"));
+        }
+        let Step { name, began } = self.step.take().expect("that a step is open was checked");
+        // What it saw is of no use any more: whoever goes on begins behind it.
+        self.tape.forget_from(began);
+        let at = self.position();
+        self.push(What::Step {
+            began,
+            name,
+            value: Bytes(value.to_vec()),
+            at,
+        })
+    }
+
+    /// Saves a point to start from.
+    pub fn checkpoint(&mut self, state: &[u8]) -> Result<(), Fault> {
+        if !self.go_live()? {
+            return Err(self.diverged("it saves a restart point where it did not"));
+        }
+        let at = self.position();
+        // What was said before is the row's, and whoever goes on here knows nothing of it.
+        self.said = Shown::default();
+        self.tape.forget_all();
+        self.push(What::Checkpoint {
+            state: Bytes(state.to_vec()),
+            at,
+        })
+    }
+
+    /// The guest returned, and this is a hash of what.
+    pub fn ended(&mut self, result: [u8; 16]) -> Result<(), Fault> {
+        let path = self.path.stamp();
+        if let Some(What::Ended {
+            result: recorded,
+            path: stamp,
+        }) = self.replay.at(self.calls)
+        {
+            if (*recorded, *stamp) != (result, path) {
+                return Err(self.diverged("it returns something else"));
+            }
+            self.took();
+            return Ok(());
+        }
+        if let Some(record) = self.replay.next() {
+            let text = format!(
+                "it returns before call {} ({})",
+                record.call,
+                record.what.name()
+            );
+            return Err(self.diverged(&text));
+        }
+        self.go_live()?;
+        self.push(What::Ended { result, path })
+    }
+
+    fn position(&self) -> Position {
+        Position {
+            clock: self.clock,
+            random: self.random.position(),
+            insecure: self.insecure.position(),
+            cancelled: self.cancelled,
+            path: self.path.value(),
+        }
+    }
+
+    /// The record that stands here was used.
+    fn took(&mut self) {
+        self.replay.took();
+        self.note_live();
+    }
+
+    fn note_live(&mut self) {
+        if self.replay.is_over() {
+            self.tape.set_replaying(false);
+        }
+    }
+
+    /// Whether the outside is to be asked. The only way from the records to it.
+    fn go_live(&self) -> Result<bool, Fault> {
+        if !self.replay.is_over() {
+            return Ok(false);
+        }
+        match self.replay.after() {
+            After::Live => Ok(true),
+            After::Stop => Err(Fault::RecordsEnd { call: self.calls }),
+        }
+    }
+
+    fn push(&mut self, what: What) -> Result<(), Fault> {
+        let call = self.calls;
+        let total = self.tape.push(Record { call, what });
+        self.check(total)
+    }
+
+    fn check(&self, total: Total) -> Result<(), Fault> {
+        if total.records > self.most.records {
+            return Err(Fault::Full {
+                what: "records",
+                most: self.most.records,
+            });
+        }
+        if total.bytes > self.most.bytes {
+            return Err(Fault::Full {
+                what: "bytes",
+                most: self.most.bytes,
+            });
+        }
+        Ok(())
+    }
+
+    fn diverged(&self, how: &str) -> Fault {
+        Fault::Diverged(Divergence {
+            call: self.calls,
+            import: self.import.name(),
+            how: how.to_owned(),
+        })
     }
 }

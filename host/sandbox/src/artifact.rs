@@ -40,6 +40,8 @@ pub type Digest = [u8; 32];
 
 /// The seal in front of the native code in a file.
 const SEAL: usize = blake3::OUT_LEN;
+/// How the names of files end that say why there is no native code.
+pub(crate) const REFUSED: &str = ".refused";
 /// A file larger than this is none of ours: more than twice what a compile child may write.
 const FILE_BYTES: u64 = 1 << 30;
 
@@ -75,6 +77,14 @@ impl Artifacts {
         self.instate(engine, &artifact)
             .inspect_err(|error| tracing::warn!(name, %error, "kept native code does not load; it is compiled again"))
             .ok()
+    }
+
+    /// Whether there is a file for that digest and this engine; whether it is a good one is not looked at.
+    #[must_use]
+    pub fn has(&self, engine: &Engine, digest: &Digest) -> bool {
+        self.dir
+            .as_ref()
+            .is_some_and(|dir| dir.exists(name(engine, digest)))
     }
 
     /// Makes native code into a component.
@@ -128,9 +138,10 @@ impl Artifacts {
         let of_digest = format!("{}-", hex(digest));
         for entry in dir.entries()? {
             let name = entry?.file_name();
+            // That it was refused is worth remembering just when nothing else is kept of it.
             if name
                 .to_str()
-                .is_some_and(|name| name.starts_with(&of_digest))
+                .is_some_and(|name| name.starts_with(&of_digest) && !name.ends_with(REFUSED))
             {
                 dir.remove_file(&name)?;
             }
@@ -178,7 +189,7 @@ impl Artifacts {
 }
 
 /// The file of a digest's native code for this build and these settings.
-fn name(engine: &Engine, digest: &Digest) -> String {
+pub(crate) fn name(engine: &Engine, digest: &Digest) -> String {
     let mut fit = Fit(blake3::Hasher::new());
     engine.precompile_compatibility_hash().hash(&mut fit);
     format!("{}-{:016x}.native", hex(digest), fit.finish())

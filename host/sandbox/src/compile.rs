@@ -44,6 +44,11 @@ pub struct CompileLimits {
     pub memory_bytes: u64,
     /// Native code that comes out. A Python interpreter's has 35 MiB.
     pub artifact_bytes: u64,
+    /// Compilations at the same time: one core is left to serve, however many uploads wait.
+    pub at_once: usize,
+    /// How long it is remembered that a component was beyond these limits or crashed the compiler, in seconds: each
+    /// further attempt would burn as much.
+    pub remember_s: u64,
 }
 
 impl Default for CompileLimits {
@@ -53,6 +58,11 @@ impl Default for CompileLimits {
             wall_s: 300,
             memory_bytes: 3 << 29,
             artifact_bytes: 256 << 20,
+            at_once: std::thread::available_parallelism()
+                .map_or(1, NonZeroUsize::get)
+                .saturating_sub(1)
+                .max(1),
+            remember_s: 3_600,
         }
     }
 }
@@ -69,15 +79,19 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// One core is left to serve, however many uploads wait.
+    /// A compiler that starts its children so.
     #[must_use]
     pub fn new(command: ChildCommand, limits: CompileLimits) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             command,
+            permits: Semaphore::new(limits.at_once.max(1)),
             limits,
-            permits: Semaphore::new(cores.saturating_sub(1).max(1)),
         }
+    }
+
+    /// Compilations that go on now.
+    pub(crate) fn busy(&self) -> usize {
+        self.limits.at_once.max(1) - self.permits.available_permits()
     }
 
     /// Compiles a component that the pre-check has let through; its turn may have to be waited for.
@@ -199,7 +213,8 @@ impl Compiler {
             Some(Some(Signal::KILL)) => Refusal::new(
                 Reason::CompileCrashed,
                 "the compiler was killed from outside, as happens when a machine has no memory left; try again",
-            ),
+            )
+            .passing(),
             Some(_) => Refusal::new(
                 Reason::CompileCrashed,
                 format!("the compiler crashed on this component ({status})"),

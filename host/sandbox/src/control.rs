@@ -18,6 +18,8 @@ pub enum StopReason {
     Abandoned,
     /// The process is going down.
     Shutdown,
+    /// It waits for long, and its memory is wanted back. Its journal brings it there again.
+    Parked,
 }
 
 impl StopReason {
@@ -28,6 +30,7 @@ impl StopReason {
             Self::Expired => 3,
             Self::Abandoned => 4,
             Self::Shutdown => 5,
+            Self::Parked => 6,
         }
     }
 
@@ -38,6 +41,7 @@ impl StopReason {
             Self::Expired,
             Self::Abandoned,
             Self::Shutdown,
+            Self::Parked,
         ]
         .into_iter()
         .find(|reason| reason.code() == code)

@@ -1,5 +1,7 @@
 //! What a run costs: CPU time of the thread that polls it, and nothing while nobody does; and how long
 //! it was at work, which is also the time in which it waited for a thread, but not for anything else.
+//!
+//! What it takes to repeat a run's past is counted apart, so that none dies of its own history.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,43 +23,89 @@ pub(crate) struct Meter {
     active_since_ns: AtomicU64,
     /// It gave way in the middle of its work: the time until it is polled again is not a wait.
     gave_way: AtomicBool,
+    /// It repeats its past: all until now is the cost of that.
+    replaying: AtomicBool,
+    /// CPU time and time at work that the repetition took, once it is over.
+    replay_used_ns: AtomicU64,
+    replay_active_ns: AtomicU64,
     origin: Instant,
 }
 
-impl Default for Meter {
-    fn default() -> Self {
+impl Meter {
+    /// The meter of a run that has a past to repeat, or none.
+    pub(crate) fn new(replaying: bool) -> Self {
         Self {
             used_ns: AtomicU64::new(0),
             poll_began_ns: AtomicU64::new(0),
             active_ns: AtomicU64::new(0),
             active_since_ns: AtomicU64::new(0),
             gave_way: AtomicBool::new(false),
+            replaying: AtomicBool::new(replaying),
+            replay_used_ns: AtomicU64::new(0),
+            replay_active_ns: AtomicU64::new(0),
             origin: Instant::now(),
         }
     }
-}
 
-impl Meter {
-    /// Nanoseconds of CPU time used by all polls before.
+    /// Nanoseconds of CPU time used by all polls before, less those of the repetition.
     pub(crate) fn used_ns(&self) -> u64 {
-        self.used_ns.load(Ordering::Acquire)
+        self.live(&self.used_ns, &self.replay_used_ns)
     }
 
-    /// Nanoseconds of CPU time used until now; only from within a poll.
+    /// Nanoseconds of CPU time used until now, less those of the repetition; only from within a poll.
     pub(crate) fn used_until_now_ns(&self) -> u64 {
-        let now = thread_cpu_ns();
-        self.used_ns() + now.saturating_sub(self.poll_began_ns.load(Ordering::Acquire))
+        let repeated = self.replay_used_ns.load(Ordering::Acquire);
+        self.all_used_until_now_ns().saturating_sub(repeated)
     }
 
-    /// Nanoseconds for which it was at work until now; only from within a poll.
+    /// Nanoseconds for which it was at work until now, less those of the repetition; only from within a
+    /// poll.
     pub(crate) fn active_until_now_ns(&self) -> u64 {
-        let since = self.active_since_ns.load(Ordering::Acquire);
-        self.active_ns() + self.wall_ns().saturating_sub(since)
+        let repeated = self.replay_active_ns.load(Ordering::Acquire);
+        self.all_active_until_now_ns().saturating_sub(repeated)
     }
 
-    /// Nanoseconds for which it was at work before this poll.
+    /// Nanoseconds for which it was at work before this poll, less those of the repetition.
     pub(crate) fn active_ns(&self) -> u64 {
-        self.active_ns.load(Ordering::Acquire)
+        self.live(&self.active_ns, &self.replay_active_ns)
+    }
+
+    /// Nanoseconds of CPU time that the repetition took, before this poll if it goes on.
+    pub(crate) fn replay_ns(&self) -> u64 {
+        if self.replaying.load(Ordering::Acquire) {
+            self.used_ns.load(Ordering::Acquire)
+        } else {
+            self.replay_used_ns.load(Ordering::Acquire)
+        }
+    }
+
+    /// The past is repeated; what comes is the run's own. Only from within a poll.
+    pub(crate) fn went_live(&self) {
+        if self.replaying.load(Ordering::Acquire) && self.replaying.swap(false, Ordering::AcqRel) {
+            self.replay_used_ns
+                .store(self.all_used_until_now_ns(), Ordering::Release);
+            self.replay_active_ns
+                .store(self.all_active_until_now_ns(), Ordering::Release);
+        }
+    }
+
+    fn live(&self, all: &AtomicU64, repeated: &AtomicU64) -> u64 {
+        if self.replaying.load(Ordering::Acquire) {
+            return 0;
+        }
+        let repeated = repeated.load(Ordering::Acquire);
+        // Within the poll in which the repetition ended, not all of it is in the sum yet.
+        all.load(Ordering::Acquire).saturating_sub(repeated)
+    }
+
+    fn all_used_until_now_ns(&self) -> u64 {
+        let began = self.poll_began_ns.load(Ordering::Acquire);
+        self.used_ns.load(Ordering::Acquire) + thread_cpu_ns().saturating_sub(began)
+    }
+
+    fn all_active_until_now_ns(&self) -> u64 {
+        let since = self.active_since_ns.load(Ordering::Acquire);
+        self.active_ns.load(Ordering::Acquire) + self.wall_ns().saturating_sub(since)
     }
 
     /// It gives way at the end of this poll, and goes on as soon as it may.
@@ -79,10 +127,10 @@ impl Meter {
 
     fn end(&self) {
         self.used_ns
-            .store(self.used_until_now_ns(), Ordering::Release);
+            .store(self.all_used_until_now_ns(), Ordering::Release);
         if !self.gave_way.load(Ordering::Acquire) {
             self.active_ns
-                .store(self.active_until_now_ns(), Ordering::Release);
+                .store(self.all_active_until_now_ns(), Ordering::Release);
         }
     }
 }
@@ -141,7 +189,7 @@ mod tests {
             .enable_time()
             .build()
             .unwrap();
-        let meter = Arc::new(Meter::default());
+        let meter = Arc::new(Meter::new(false));
         let waited = Metered::new(Arc::clone(&meter), async {
             tokio::time::sleep(Duration::from_millis(60)).await
         });
@@ -160,12 +208,43 @@ mod tests {
     }
 
     #[test]
+    fn what_repeats_the_past_is_counted_apart() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let meter = Arc::new(Meter::new(true));
+        let spin = |ms: u64| {
+            let began = thread_cpu_ns();
+            while thread_cpu_ns() - began < ms * 1_000_000 {
+                std::hint::spin_loop();
+            }
+        };
+        let inner = Arc::clone(&meter);
+        let run = Metered::new(Arc::clone(&meter), async move {
+            spin(30);
+            assert_eq!(inner.used_ns(), 0);
+            assert!(inner.replay_ns() == 0, "a poll counts when it ends");
+            inner.went_live();
+            spin(10);
+            // Only the first time says when.
+            inner.went_live();
+            spin(10);
+            assert!((20_000_000..30_000_000).contains(&inner.used_until_now_ns()));
+        });
+        runtime.block_on(run);
+        assert!(meter.replay_ns() >= 30_000_000);
+        let live = meter.used_ns();
+        assert!((20_000_000..30_000_000).contains(&live), "{live}");
+        assert!((20_000_000..).contains(&meter.active_ns()));
+    }
+
+    #[test]
     fn giving_way_is_work_and_waiting_is_none() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
             .unwrap();
-        let meter = Arc::new(Meter::default());
+        let meter = Arc::new(Meter::new(false));
         let waited = Metered::new(Arc::clone(&meter), async {
             tokio::time::sleep(Duration::from_millis(60)).await
         });

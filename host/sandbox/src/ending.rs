@@ -7,11 +7,13 @@ use crate::control::StopReason;
 pub struct Ended {
     /// How.
     pub ending: Ending,
-    /// CPU time of the guest, in microseconds.
+    /// CPU time of the guest in this process, in microseconds, less what it took to repeat its past.
     pub cpu_us: u64,
-    /// Time for which it was at work, in microseconds: waiting for anything but a thread is not counted.
+    /// Time for which it was at work likewise: waiting for anything but a thread is not counted.
     pub active_us: u64,
-    /// Import calls of package `longshore:tool` that it made.
+    /// CPU time that it took to repeat its past, in microseconds.
+    pub replay_cpu_us: u64,
+    /// Import calls that it made since its start.
     pub calls: u64,
     /// What is left of its stdout.
     pub stdout: RingText,
@@ -41,6 +43,11 @@ pub enum Ending {
     Cancelled,
     /// It was ended from outside.
     Stopped(StopReason),
+    /// It was only to be repeated, and has no records for that import call.
+    RecordsEnd {
+        /// The number of the call.
+        call: u64,
+    },
     /// It could not go on.
     Fault(Fault),
 }
@@ -151,6 +158,10 @@ pub enum FaultKind {
     BadOutput,
     /// The guest ended its process.
     Exit,
+    /// The guest did not repeat what it did before.
+    Nondeterminism,
+    /// More to be recorded than allowed.
+    JournalLimit,
     /// Our own fault.
     Host,
 }

@@ -2,6 +2,7 @@
 
 use std::str::Utf8Error;
 
+use longshore_journal::world::Fault as World;
 use wasmtime::component::ResourceTableError;
 use wasmtime::{Error, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
@@ -15,16 +16,31 @@ pub(crate) enum Halt {
     /// It was told to.
     #[error("stopped")]
     Stopped(StopReason),
+    /// It saved a point to start from, and goes on there.
+    #[error("it goes on from its restart point")]
+    Restart(Vec<u8>),
     /// Its CPU time is used up.
     #[error("more than {limit_ms} ms of CPU time")]
     Cpu {
         /// What it had.
         limit_ms: u64,
     },
+    /// The CPU time in which it was to repeat its past is used up.
+    #[error("more than {limit_ms} ms of CPU time to repeat what it did before")]
+    ReplayCpu {
+        /// What it had.
+        limit_ms: u64,
+    },
     /// It passed more than it may.
     #[error("{0}")]
     Input(String),
-    /// It broke a rule of the interface.
+    /// One call of it carried or asked for more than it may.
+    #[error("{0}")]
+    Hostcall(String),
+    /// It ended its process.
+    #[error("the guest exited with status {0} instead of returning")]
+    Exit(i32),
+    /// It broke a rule of an interface of WASI.
     #[error("{0}")]
     Misuse(String),
     /// The machine has no memory for it; the text is for our log.
@@ -47,6 +63,9 @@ pub(crate) fn ending(error: &Error, stderr: &RingText) -> Ending {
     if let Some(Halt::Stopped(reason)) = error.downcast_ref() {
         return Ending::Stopped(*reason);
     }
+    if let Some(World::RecordsEnd { call }) = error.downcast_ref() {
+        return Ending::RecordsEnd { call: *call };
+    }
     let (kind, message) = classify(error);
     let message = match (kind, last_line(&stderr.text)) {
         (FaultKind::Trap, Some(line)) => format!("{message}; last on stderr: {line}"),
@@ -62,16 +81,59 @@ pub(crate) fn ending(error: &Error, stderr: &RingText) -> Ending {
     })
 }
 
+/// How a run ended that had more to repeat: a guest that fails where it went on before has taken another
+/// way, whatever it fails of.
+pub(crate) fn repeated(ending: Ending) -> Ending {
+    match ending {
+        Ending::Fault(fault) => Ending::Fault(match fault.kind {
+            FaultKind::Trap
+            | FaultKind::StackOverflow
+            | FaultKind::MemoryLimit
+            | FaultKind::HandleLimit
+            | FaultKind::HostcallLimit
+            | FaultKind::OutputLimit
+            | FaultKind::InputLimit
+            | FaultKind::BadOutput
+            | FaultKind::Exit => Fault {
+                kind: FaultKind::Nondeterminism,
+                message: one_line(&format!(
+                    "it fails where it went on before: {}",
+                    fault.message
+                )),
+            },
+            FaultKind::CpuLimit
+            | FaultKind::Nondeterminism
+            | FaultKind::JournalLimit
+            | FaultKind::Host => fault,
+        }),
+        other => other,
+    }
+}
+
 fn classify(error: &Error) -> (FaultKind, String) {
     if let Some(halt) = error.downcast_ref::<Halt>() {
         let kind = match halt {
-            Halt::Cpu { .. } => FaultKind::CpuLimit,
+            Halt::Cpu { .. } | Halt::ReplayCpu { .. } => FaultKind::CpuLimit,
             Halt::Input(_) => FaultKind::InputLimit,
+            Halt::Hostcall(_) => FaultKind::HostcallLimit,
+            Halt::Exit(_) => FaultKind::Exit,
             Halt::Misuse(_) => FaultKind::Trap,
             // A stop has an ending of its own, before this.
-            Halt::Stopped(_) | Halt::NoMemory(_) | Halt::Bug(_) => FaultKind::Host,
+            Halt::Stopped(_) | Halt::Restart(_) | Halt::NoMemory(_) | Halt::Bug(_) => {
+                FaultKind::Host
+            }
         };
         return (kind, halt.to_string());
+    }
+    if let Some(fault) = error.downcast_ref::<World>() {
+        let kind = match fault {
+            World::Misuse(_) => FaultKind::Trap,
+            World::Diverged(_) => FaultKind::Nondeterminism,
+            World::Full { .. } => FaultKind::JournalLimit,
+            // An ending of its own, before this.
+            World::RecordsEnd { .. } => FaultKind::Host,
+        };
+        return (kind, fault.to_string());
     }
     if let Some(I32Exit(status)) = error.downcast_ref() {
         return (

@@ -1,172 +1,164 @@
 //! The imports of package `longshore:tool`, and the state of one run behind all imports.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use longshore_journal::call::{
-    Answer, Ask, AskError, AskKind, Change, LogLevel, Question, Request, Response,
+    Answer, Ask, AskError, AskKind, Change, LogLevel, Question, Request,
 };
-use longshore_journal::world::{Begun, World};
+use longshore_journal::record::Shown;
+use longshore_journal::world::{Asked, Wake, World};
 use longshore_policy::limits::Limits;
 use wasmtime::Result;
 
 use crate::bindings::longshore::tool::{changes, task as wit, types};
 use crate::control::Control;
+use crate::cpu::Meter;
 use crate::fault::Halt;
+use crate::host_wasi::HostWasi;
 use crate::limiter::Limiter;
 use crate::outside::{Outside, OwnedChange};
-use crate::rules::{Rules, shorten};
+use crate::rules::{Rules, Settled, shorten};
 use crate::run::Trail;
+use crate::sandbox::WasiKind;
 use crate::wasi::Wasi;
-
-/// A line of the log, as the interface says.
-const LOG_BYTES: u64 = 8 * 1024;
 
 /// What a Store holds: one run.
 pub(crate) struct State {
+    pub(crate) world: World,
     pub(crate) wasi: Wasi,
+    /// In place of that, where the sandbox was told so.
+    pub(crate) host_wasi: Option<Box<HostWasi>>,
     pub(crate) limiter: Limiter,
-    line: Line,
-}
-
-/// The run's end of the line to the outside.
-struct Line {
-    world: World,
+    pub(crate) outside: Arc<dyn Outside>,
+    control: Control,
     rules: Rules,
     status_bytes: u64,
-    outside: Arc<dyn Outside>,
-    control: Control,
-    /// Import calls so far, where they can be read when the instance is gone.
-    calls: Arc<AtomicU64>,
+    log_line_bytes: u64,
+    /// Up to this call an earlier process has kept what was printed and logged.
+    printed_through: u64,
+    meter: Arc<Meter>,
+}
+
+/// What ends a wait before its time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wakeable {
+    /// A cancel, which the guest is told of.
+    ByCancel,
+    /// Nothing but a stop.
+    ByNothing,
 }
 
 impl State {
     pub(crate) fn new(
+        kind: WasiKind,
         limits: &Limits,
         trail: &Trail,
+        world: World,
+        printed_through: u64,
         outside: Arc<dyn Outside>,
         control: Control,
     ) -> Self {
         Self {
-            wasi: Wasi::new(limits, trail.stdout.clone(), trail.stderr.clone()),
+            wasi: Wasi::new(limits, &world, trail.stdout.clone(), trail.stderr.clone()),
+            host_wasi: (kind == WasiKind::Host).then(|| {
+                let (stdout, stderr) = (trail.stdout.clone(), trail.stderr.clone());
+                Box::new(HostWasi::new(limits, stdout, stderr))
+            }),
+            world,
             limiter: Limiter::new(limits),
-            line: Line {
-                world: World::default(),
-                rules: Rules::new(limits),
-                status_bytes: limits.status_bytes,
-                outside,
-                control,
-                calls: Arc::clone(&trail.calls),
-            },
+            outside,
+            control,
+            rules: Rules::new(limits),
+            status_bytes: limits.status_bytes,
+            log_line_bytes: limits.log_line_bytes,
+            printed_through,
+            meter: Arc::clone(&trail.meter),
         }
     }
 
     pub(crate) fn control(&self) -> &Control {
-        &self.line.control
-    }
-}
-
-impl Line {
-    /// Every import of the package comes through here, so that none is left uncounted.
-    async fn call(&mut self, request: Request<'_>) -> Result<Response> {
-        let begun = self.world.begin(&request);
-        self.calls.store(self.world.calls(), Ordering::Release);
-        let begun = begun.map_err(|misuse| Halt::Misuse(misuse.to_string()))?;
-        let settled = self.rules.settle(&request)?;
-        let number = match begun {
-            Begun::Live(number) => number,
-            Begun::Replayed(response) => return Ok(response),
-        };
-        let response = match settled {
-            Some(response) => response,
-            None => self.live(request).await?,
-        };
-        self.world.end(number, &response);
-        Ok(response)
+        &self.control
     }
 
-    async fn live(&mut self, request: Request<'_>) -> Result<Response> {
-        Ok(match request {
-            Request::CallId => Response::Text(self.outside.call_id()),
-            Request::SetStatus(message) => {
-                self.outside.set_status(shorten(message, self.status_bytes));
-                Response::Done
-            }
-            Request::ReportProgress {
-                done,
-                total,
-                message,
-            } => {
-                let total = total.filter(|total| total.is_finite());
-                let message = message.map(|message| shorten(message, self.status_bytes));
-                self.outside.report_progress(done, total, message);
-                Response::Done
-            }
-            Request::IsCancelled => {
-                self.control.set_cooperates();
-                Response::Flag(self.control.is_cancelled())
-            }
-            Request::TimeLeft => Response::TimeLeft(self.outside.time_left_ms()),
-            Request::Sleep { ms } => Response::Flag(self.sleep(ms).await?),
-            Request::Detach => {
-                self.outside.detach();
-                Response::Done
-            }
-            Request::CanAsk(kind) => Response::Flag(self.outside.can_ask(kind)),
-            Request::Ask { questions, wait_ms } => {
-                Response::Answers(self.ask(questions, wait_ms).await?)
-            }
-            Request::Log {
-                level,
-                logger,
-                message,
-            } => {
-                self.outside.log(
-                    level,
-                    logger.map(str::to_owned),
-                    shorten(message, LOG_BYTES),
-                );
-                Response::Done
-            }
-            // Nothing was recorded before, so every step is still to do.
-            Request::StepBegin(_) => Response::Step(None),
-            Request::StepEnd { .. } => Response::Done,
-            Request::Changed(change) => {
-                self.outside.changed(match change {
-                    Change::Tools => OwnedChange::Tools,
-                    Change::Prompts => OwnedChange::Prompts,
-                    Change::Resources => OwnedChange::Resources,
-                    Change::Resource(uri) => OwnedChange::Resource(uri.to_owned()),
-                });
-                Response::Done
-            }
-        })
+    /// Every call of a function of `longshore:tool` comes through here, so that none is left uncounted.
+    fn request(&mut self, request: &Request<'_>) -> Result<Settled> {
+        self.note_live();
+        self.world.begin_request(request)?;
+        Ok(self.rules.settle(request)?)
     }
 
-    /// Whether the time passed; false if a cancel came first.
-    async fn sleep(&self, ms: u64) -> Result<bool> {
+    /// From the first call that is not a repetition on, time is the run's own.
+    pub(crate) fn note_live(&self) {
+        if !self.world.is_replaying() {
+            self.meter.went_live();
+        }
+    }
+
+    /// The guest's clock now.
+    pub(crate) fn clock(&mut self) -> Result<u64> {
+        Ok(self.world.clock(|| self.outside.now_ms())?)
+    }
+
+    fn cancelled(&mut self) -> Result<bool> {
         self.control.set_cooperates();
-        let slept = tokio::select! {
-            biased;
-            () = self.control.until_cancelled() => false,
-            () = tokio::time::sleep(Duration::from_millis(ms)) => true,
+        Ok(self.world.cancelled(|| self.control.is_cancelled())?)
+    }
+
+    /// Whether what is printed and logged now was not kept before.
+    pub(crate) fn is_news(&self) -> bool {
+        self.world.calls() > self.printed_through
+    }
+
+    /// Waits until the guest's clock stands there. It has looked at it in this very call.
+    pub(crate) async fn rest(&mut self, until: u64, wakeable: Wakeable) -> Result<Wake> {
+        if until <= self.world.clock_seen() {
+            return Ok(Wake::Time);
+        }
+        if let Some(wake) = self.world.wait(until)? {
+            return Ok(wake);
+        }
+        let wake = match wakeable {
+            Wakeable::ByCancel => tokio::select! {
+                biased;
+                () = self.control.until_cancelled() => Wake::Cancelled,
+                () = self.outside.wait_until(until) => Wake::Time,
+            },
+            Wakeable::ByNothing => tokio::select! {
+                biased;
+                _ = self.control.until_stopped() => Wake::Time,
+                () = self.outside.wait_until(until) => Wake::Time,
+            },
         };
         self.go_on()?;
-        Ok(slept)
+        self.world.woke(wake, self.outside.now_ms())?;
+        Ok(wake)
     }
 
-    async fn ask(
-        &self,
-        questions: &[Question],
+    async fn answers(
+        &mut self,
+        questions: Vec<Question>,
         wait_ms: Option<u64>,
     ) -> Result<Result<Vec<Answer>, AskError>> {
-        self.control.set_cooperates();
+        let settled = self.request(&Request::Ask {
+            questions: &questions,
+            wait_ms,
+        })?;
+        if let Settled::Answered(answers) = settled {
+            return Ok(answers);
+        }
+        if self.cancelled()? {
+            return Ok(Err(AskError::CallCancelled));
+        }
+        self.clock()?;
+        let (until, before) = match self.world.ask(&questions, wait_ms)? {
+            Asked::Answered(answers) => return Ok(answers),
+            Asked::Live { until, before } => (until, before),
+        };
         let asked = questions.len();
         let answers = tokio::select! {
             biased;
             () = self.control.until_cancelled() => Err(AskError::CallCancelled),
-            answers = self.outside.ask(questions.to_vec(), wait_ms) => answers,
+            answers = self.outside.ask(questions, until, before) => answers,
         };
         self.go_on()?;
         if let Ok(answers) = &answers
@@ -176,7 +168,21 @@ impl Line {
                 Halt::Bug(format!("{} answers to {asked} questions", answers.len())).into(),
             );
         }
+        self.world.answered(&answers)?;
         Ok(answers)
+    }
+
+    fn changed(&mut self, change: &Change<'_>) -> Result<()> {
+        self.request(&Request::Changed(change.clone()))?;
+        if self.world.may_tell() {
+            self.outside.changed(match change {
+                Change::Tools => OwnedChange::Tools,
+                Change::Prompts => OwnedChange::Prompts,
+                Change::Resources => OwnedChange::Resources,
+                Change::Resource(uri) => OwnedChange::Resource((*uri).to_owned()),
+            });
+        }
+        Ok(())
     }
 
     /// A guest that is to stop gets no more answers.
@@ -188,23 +194,23 @@ impl Line {
     }
 }
 
-/// A response that does not belong to the request can only come from a record that is not this run's.
-fn mismatch<T>(response: &Response) -> Result<T> {
-    Err(Halt::Bug(format!("a response of another call: {response:?}")).into())
-}
-
 impl types::Host for State {}
 
 impl wit::Host for State {
     async fn call_id(&mut self) -> Result<String> {
-        match self.line.call(Request::CallId).await? {
-            Response::Text(id) => Ok(id),
-            other => mismatch(&other),
-        }
+        self.request(&Request::CallId)?;
+        Ok(self.outside.call_id())
     }
 
     async fn set_status(&mut self, message: String) -> Result<()> {
-        self.line.call(Request::SetStatus(&message)).await.map(drop)
+        self.request(&Request::SetStatus(&message))?;
+        let message = shorten(&message, self.status_bytes);
+        self.world.show(Shown {
+            message: Some(message.clone()),
+            progress: None,
+        })?;
+        self.outside.set_status(message);
+        Ok(())
     }
 
     async fn report_progress(
@@ -213,40 +219,52 @@ impl wit::Host for State {
         total: Option<f64>,
         message: Option<String>,
     ) -> Result<()> {
-        let message = message.as_deref();
-        self.line
-            .call(Request::ReportProgress {
-                done,
-                total,
-                message,
-            })
-            .await
-            .map(drop)
+        let settled = self.request(&Request::ReportProgress {
+            done,
+            total,
+            message: message.as_deref(),
+        })?;
+        if settled == Settled::Ignored {
+            return Ok(());
+        }
+        let total = total.filter(|total| total.is_finite());
+        let message = message.map(|message| shorten(&message, self.status_bytes));
+        self.world.show(Shown {
+            message: message.clone(),
+            progress: Some((done, total)),
+        })?;
+        self.outside.report_progress(done, total, message);
+        Ok(())
     }
 
     async fn is_cancelled(&mut self) -> Result<bool> {
-        match self.line.call(Request::IsCancelled).await? {
-            Response::Flag(cancelled) => Ok(cancelled),
-            other => mismatch(&other),
-        }
+        self.request(&Request::IsCancelled)?;
+        self.cancelled()
     }
 
     async fn time_left(&mut self) -> Result<Option<u64>> {
-        match self.line.call(Request::TimeLeft).await? {
-            Response::TimeLeft(ms) => Ok(ms),
-            other => mismatch(&other),
+        self.request(&Request::TimeLeft)?;
+        match self.outside.deadline_ms() {
+            Some(deadline) => Ok(Some(deadline.saturating_sub(self.clock()?))),
+            None => Ok(None),
         }
     }
 
     async fn sleep(&mut self, ms: u64) -> Result<bool> {
-        match self.line.call(Request::Sleep { ms }).await? {
-            Response::Flag(slept) => Ok(slept),
-            other => mismatch(&other),
+        self.request(&Request::Sleep { ms })?;
+        if self.cancelled()? {
+            return Ok(false);
         }
+        let until = self.clock()?.saturating_add(ms);
+        Ok(self.rest(until, Wakeable::ByCancel).await? == Wake::Time)
     }
 
     async fn detach(&mut self) -> Result<()> {
-        self.line.call(Request::Detach).await.map(drop)
+        self.request(&Request::Detach)?;
+        if self.world.may_tell() {
+            self.outside.detach();
+        }
+        Ok(())
     }
 
     async fn can_ask(&mut self, kind: wit::AskKind) -> Result<bool> {
@@ -257,10 +275,8 @@ impl wit::Host for State {
             wit::AskKind::SampleTools => AskKind::SampleTools,
             wit::AskKind::Roots => AskKind::Roots,
         };
-        match self.line.call(Request::CanAsk(kind)).await? {
-            Response::Flag(can) => Ok(can),
-            other => mismatch(&other),
-        }
+        self.request(&Request::CanAsk(kind))?;
+        Ok(self.outside.can_ask(kind))
     }
 
     async fn ask(
@@ -285,18 +301,10 @@ impl wit::Host for State {
         wait_ms: Option<u64>,
     ) -> Result<Result<Vec<wit::Answer>, wit::AskError>> {
         let questions: Vec<Question> = questions.into_iter().map(question).collect();
-        match self
-            .line
-            .call(Request::Ask {
-                questions: &questions,
-                wait_ms,
-            })
-            .await?
-        {
-            Response::Answers(Ok(answers)) => Ok(Ok(answers.into_iter().map(answer).collect())),
-            Response::Answers(Err(error)) => Ok(Err(ask_error(error))),
-            other => mismatch(&other),
-        }
+        Ok(match self.answers(questions, wait_ms).await? {
+            Ok(answers) => Ok(answers.into_iter().map(answer).collect()),
+            Err(error) => Err(ask_error(error)),
+        })
     }
 
     async fn log(
@@ -315,64 +323,58 @@ impl wit::Host for State {
             wit::Level::Alert => LogLevel::Alert,
             wit::Level::Emergency => LogLevel::Emergency,
         };
-        let request = Request::Log {
+        self.request(&Request::Log {
             level,
             logger: logger.as_deref(),
             message: &message,
-        };
-        self.line.call(request).await.map(drop)
+        })?;
+        if self.is_news() {
+            let message = shorten(&message, self.log_line_bytes);
+            self.outside.log(self.world.calls(), level, logger, message);
+        }
+        Ok(())
     }
 
     async fn step_begin(&mut self, name: String) -> Result<Option<Vec<u8>>> {
-        match self.line.call(Request::StepBegin(&name)).await? {
-            Response::Step(value) => Ok(value),
-            other => mismatch(&other),
-        }
+        self.request(&Request::StepBegin(&name))?;
+        Ok(self.world.step_begin(&name)?)
     }
 
     async fn step_end(&mut self, name: String, value: Vec<u8>) -> Result<()> {
-        self.line
-            .call(Request::StepEnd {
-                name: &name,
-                value: &value,
-            })
-            .await
-            .map(drop)
+        self.request(&Request::StepEnd {
+            name: &name,
+            value: &value,
+        })?;
+        self.world.step_end(&value)?;
+        // The guest may take it as done from here on.
+        self.outside.settle().await;
+        Ok(())
     }
 
-    async fn checkpoint(&mut self, _state: Vec<u8>) -> Result<()> {
-        // A component that imports it was refused; this is the second lock on that door.
-        Err(Halt::Misuse("this host saves no restart points".into()).into())
+    async fn checkpoint(&mut self, state: Vec<u8>) -> Result<()> {
+        self.request(&Request::Checkpoint(&state))?;
+        self.world.checkpoint(&state)?;
+        self.outside.settle().await;
+        // What comes after is what a later process would do: it must not know what this instance knows.
+        Err(Halt::Restart(state).into())
     }
 }
 
 impl changes::Host for State {
     async fn tools_changed(&mut self) -> Result<()> {
-        self.line
-            .call(Request::Changed(Change::Tools))
-            .await
-            .map(drop)
+        self.changed(&Change::Tools)
     }
 
     async fn prompts_changed(&mut self) -> Result<()> {
-        self.line
-            .call(Request::Changed(Change::Prompts))
-            .await
-            .map(drop)
+        self.changed(&Change::Prompts)
     }
 
     async fn resources_changed(&mut self) -> Result<()> {
-        self.line
-            .call(Request::Changed(Change::Resources))
-            .await
-            .map(drop)
+        self.changed(&Change::Resources)
     }
 
     async fn resource_updated(&mut self, uri: String) -> Result<()> {
-        self.line
-            .call(Request::Changed(Change::Resource(&uri)))
-            .await
-            .map(drop)
+        self.changed(&Change::Resource(&uri))
     }
 }
 

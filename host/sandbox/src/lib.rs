@@ -3,8 +3,8 @@
 //! The way of an upload: [`precheck`] (what can be refused by reading), [`compile`] (native code, made
 //! in a confined child process), [`artifact`] (kept and loaded again), `link` (does it fit our
 //! interface), [`sandbox`] (all of that behind one handle). The way of a call: [`sandbox::Sandbox`]
-//! starts a run, the guest's imports reach [`outside::Outside`], [`control`] stops it, and
-//! [`ending`] says how it ended.
+//! starts a run, which begins where its [`journal`] says, the guest's imports reach
+//! [`outside::Outside`], [`control`] stops it, and [`ending`] says how it ended.
 
 pub mod artifact;
 mod bindings;
@@ -18,10 +18,15 @@ mod epoch;
 mod executor;
 mod fault;
 mod guests;
+mod hash;
 mod host;
+mod host_wasi;
+pub mod journal;
 mod json;
 mod limiter;
 mod link;
+mod memory;
+mod nobody;
 mod output;
 pub mod outside;
 pub mod precheck;

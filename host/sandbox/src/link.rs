@@ -1,18 +1,76 @@
 //! Whether a component fits: it needs only what there is, and offers what a tool offers.
 
-use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{
-    Component, ComponentNamedList, HasSelf, InstancePre, Lift, Linker, Lower,
+    Component, ComponentExportIndex, ComponentNamedList, HasSelf, InstancePre, Lift, Linker, Lower,
+    TypedFunc,
 };
+use wasmtime::{Engine, Store};
 
 use crate::bindings::exports::longshore::tool::tools::Tool;
 use crate::bindings::longshore::tool::types::{CallError, ToolResult};
-use crate::bindings::{Guest, GuestPre};
+use crate::bindings::{Guest, GuestIndices};
+use crate::fault::Halt;
 use crate::host::State;
+use crate::precheck::Facts;
 use crate::refusal::{Reason, Refusal};
+use crate::sandbox::WasiKind;
+use crate::wasi;
 
 const TOOLS: &str = "longshore:tool/tools@0.1.0";
+/// The same in any version that fits.
+const ANY_TOOLS: &str = "longshore:tool/tools@0.1.";
+const RESTART: &str = "longshore:tool/restart@0.1.0";
+
+/// What a tool returns.
+pub(crate) type Returned = Result<ToolResult, CallError>;
+type Resume = (&'static str, &'static str, &'static [u8]);
+
+/// A component that fits, ready to be instantiated.
+pub(crate) struct Fitted {
+    ready: InstancePre<State>,
+    tools: GuestIndices,
+    /// Where it goes on from a restart point, if it saves any.
+    resume: Option<ComponentExportIndex>,
+}
+
+/// An instance of one.
+pub(crate) struct Entered {
+    /// Its tools.
+    pub(crate) guest: Guest,
+    resume: Option<TypedFunc<Resume, (Returned,)>>,
+}
+
+impl Fitted {
+    /// Makes an instance; its start functions run here.
+    pub(crate) async fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Entered> {
+        let instance = self.ready.instantiate_async(&mut *store).await?;
+        let guest = self.tools.load(&mut *store, &instance)?;
+        let resume = match &self.resume {
+            Some(index) => Some(instance.get_typed_func(&mut *store, index)?),
+            None => None,
+        };
+        Ok(Entered { guest, resume })
+    }
+}
+
+impl Entered {
+    /// Goes on from a restart point.
+    pub(crate) async fn resume_tool(
+        &self,
+        store: &mut Store<State>,
+        tool: &str,
+        arguments: &str,
+        state: &[u8],
+    ) -> wasmtime::Result<Returned> {
+        let Some(resume) = &self.resume else {
+            // A component that saves restart points has it, or it was refused.
+            return Err(Halt::Bug("a restart point of a component that saves none".into()).into());
+        };
+        let (returned,) = resume.call_async(store, (tool, arguments, state)).await?;
+        Ok(returned)
+    }
+}
 
 /// Everything that a component may import.
 pub(crate) struct Links {
@@ -22,45 +80,50 @@ pub(crate) struct Links {
 impl Links {
     /// The whole WASI 0.2 command world, outgoing HTTP, and our own package: always all of it, for
     /// what a component may really do is decided behind each import.
-    pub(crate) fn new(engine: &Engine) -> wasmtime::Result<Self> {
+    pub(crate) fn new(engine: &Engine, kind: WasiKind) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(engine);
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        match kind {
+            WasiKind::Virtual => wasi::add_to_linker(&mut linker)?,
+            WasiKind::Host => {
+                wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+                wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+            }
+        }
         Guest::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
         Ok(Self { linker })
     }
 
     /// The component, ready to be instantiated, or why it cannot be.
-    pub(crate) fn fit(&self, component: &Component) -> Result<GuestPre<State>, Refusal> {
-        self.refuse_unknown_imports(component)?;
+    pub(crate) fn fit(&self, component: &Component) -> Result<Fitted, Refusal> {
+        let checkpoint = self.check_imports(component)?;
         let ready = self
             .linker
             .instantiate_pre(component)
             .map_err(|error| Refusal::new(Reason::Import, format!("{error:#}")))?;
-        check_exports(component, &ready)?;
-        GuestPre::new(ready).map_err(|error| Refusal::new(Reason::World, format!("{error:#}")))
+        let resume = check_exports(component, &ready, checkpoint.as_deref())?;
+        let tools = GuestIndices::new(&ready)
+            .map_err(|error| Refusal::new(Reason::World, format!("{error:#}")))?;
+        Ok(Fitted {
+            ready,
+            tools,
+            resume,
+        })
     }
 
-    fn refuse_unknown_imports(&self, component: &Component) -> Result<(), Refusal> {
+    /// Refuses unknown packages, and finds the import through which restart points are saved.
+    fn check_imports(&self, component: &Component) -> Result<Option<String>, Refusal> {
         let engine = self.linker.engine();
+        let mut checkpoint = None;
         for (name, item) in component.component_type().imports(engine) {
-            if !is_known(name) {
-                let message = format!(
-                    "import `{name}` is of a package that nothing here provides; \
-                     there are longshore:tool 0.1, the WASI 0.2 command world and wasi:http 0.2"
-                );
-                return Err(Refusal::new(Reason::Import, message));
-            }
+            known(name)?;
             if let ComponentItem::ComponentInstance(instance) = item.ty
                 && name.starts_with("longshore:tool/task@")
                 && instance.get_export(engine, "checkpoint").is_some()
             {
-                let message =
-                    format!("`checkpoint` of import `{name}` is not served here: build without it");
-                return Err(Refusal::new(Reason::World, message));
+                checkpoint = Some(name.to_owned());
             }
         }
-        Ok(())
+        Ok(checkpoint)
     }
 }
 
@@ -71,6 +134,43 @@ pub(crate) fn imports(component: &Component) -> Vec<String> {
         .imports(component.engine())
         .map(|(name, _)| name.to_owned())
         .collect()
+}
+
+/// What the names of imports and exports tell already, before anything is compiled.
+pub(crate) fn names_fit(facts: &Facts) -> Result<(), Refusal> {
+    for import in &facts.imports {
+        known(import)?;
+    }
+    let exports = || facts.exports.iter().map(String::as_str);
+    if exports().any(|name| name.starts_with(ANY_TOOLS)) {
+        Ok(())
+    } else {
+        Err(no_tools(exports()))
+    }
+}
+
+fn known(import: &str) -> Result<(), Refusal> {
+    if is_known(import) {
+        return Ok(());
+    }
+    let message = format!(
+        "import `{import}` is of a package that nothing here provides; \
+         there are longshore:tool 0.1, the WASI 0.2 command world and wasi:http 0.2"
+    );
+    Err(Refusal::new(Reason::Import, message))
+}
+
+fn no_tools<'n>(exports: impl Iterator<Item = &'n str>) -> Refusal {
+    let exports: Vec<_> = exports.take(8).map(|name| format!("`{name}`")).collect();
+    let exports = if exports.is_empty() {
+        "nothing".to_owned()
+    } else {
+        exports.join(", ")
+    };
+    Refusal::new(
+        Reason::World,
+        format!("export `{TOOLS}` is missing; there is {exports}"),
+    )
 }
 
 fn is_known(import: &str) -> bool {
@@ -89,62 +189,92 @@ fn is_known(import: &str) -> bool {
         .is_some_and(|(package, _)| PACKAGES.contains(&package))
 }
 
-fn check_exports(component: &Component, ready: &InstancePre<State>) -> Result<(), Refusal> {
-    let world = |message: String| Refusal::new(Reason::World, message);
-    let kind = component.component_type();
-    let engine = component.engine();
-    if let Some((name, _)) = kind
-        .exports(engine)
-        .find(|(name, _)| name.starts_with("longshore:tool/restart@"))
-    {
-        return Err(world(format!(
-            "export `{name}` is not served here: build without it"
-        )));
-    }
-    let Some(tools) = component.get_export_index(None, TOOLS) else {
-        let mut exports: Vec<_> = kind
-            .exports(engine)
-            .map(|(name, _)| format!("`{name}`"))
-            .collect();
-        exports.truncate(8);
-        let exports = if exports.is_empty() {
-            "nothing".to_owned()
-        } else {
-            exports.join(", ")
-        };
-        return Err(world(format!(
-            "export `{TOOLS}` is missing; there is {exports}"
-        )));
-    };
-    let function = |name: &str| match component.get_export(Some(&tools), name) {
-        Some((ComponentItem::ComponentFunc(function), _)) => Ok(function),
-        Some(_) => Err(world(format!(
-            "export `{TOOLS}` has `{name}`, but not as a function"
-        ))),
-        None => Err(world(format!("export `{TOOLS}` has no function `{name}`"))),
-    };
-    let differs = |name: &str, error: wasmtime::Error| {
-        world(format!(
-            "function `{name}` of export `{TOOLS}` has another type: {error:#}"
-        ))
-    };
-    let list = function("list-tools")?;
-    typecheck::<(), (Vec<Tool>,)>(&list, ready).map_err(|error| differs("list-tools", error))?;
-    let call = function("call-tool")?;
-    typecheck::<(&str, &str), (Result<ToolResult, CallError>,)>(&call, ready)
-        .map_err(|error| differs("call-tool", error))
+fn world(message: String) -> Refusal {
+    Refusal::new(Reason::World, message)
 }
 
-fn typecheck<Params, Results>(
-    function: &wasmtime::component::types::ComponentFunc,
+/// Checks what is called later, and finds what not every component has.
+fn check_exports(
+    component: &Component,
     ready: &InstancePre<State>,
-) -> wasmtime::Result<()>
+    checkpoint: Option<&str>,
+) -> Result<Option<ComponentExportIndex>, Refusal> {
+    let kind = component.component_type();
+    let engine = component.engine();
+    let names = || kind.exports(engine).map(|(name, _)| name);
+    let restart = restart(component, checkpoint)?;
+    let Some(tools) = component.get_export_index(None, TOOLS) else {
+        return Err(no_tools(names()));
+    };
+    typecheck::<(), (Vec<Tool>,)>(component, ready, (TOOLS, &tools), "list-tools")?;
+    typecheck::<(&str, &str), (Returned,)>(component, ready, (TOOLS, &tools), "call-tool")?;
+    match restart {
+        Some(restart) => typecheck::<(&str, &str, &[u8]), (Returned,)>(
+            component,
+            ready,
+            (RESTART, &restart),
+            "resume-tool",
+        )
+        .map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Where a component goes on from its restart points. It has to be able to save some and to go on from
+/// them, or neither.
+fn restart(
+    component: &Component,
+    checkpoint: Option<&str>,
+) -> Result<Option<ComponentExportIndex>, Refusal> {
+    match (component.get_export_index(None, RESTART), checkpoint) {
+        (None, Some(import)) => Err(world(format!(
+            "it imports `checkpoint` of `{import}` and does not export `{RESTART}`: \
+             nothing could go on from the points that it saves"
+        ))),
+        (Some(_), None) => Err(world(format!(
+            "it exports `{RESTART}` and does not import `checkpoint` of `longshore:tool/task`: \
+             it would never be entered there"
+        ))),
+        (restart, _) => Ok(restart),
+    }
+}
+
+/// The function of that name in an exported instance, if it has that type.
+fn typecheck<Params, Results>(
+    component: &Component,
+    ready: &InstancePre<State>,
+    (interface, instance): (&str, &ComponentExportIndex),
+    name: &str,
+) -> Result<ComponentExportIndex, Refusal>
 where
     Params: ComponentNamedList + Lower,
     Results: ComponentNamedList + Lift,
 {
+    let (function, index) = match component.get_export(Some(instance), name) {
+        Some((ComponentItem::ComponentFunc(function), index)) => (function, index),
+        Some(_) => {
+            return Err(world(format!(
+                "export `{interface}` has `{name}`, but not as a function"
+            )));
+        }
+        None => {
+            return Err(world(format!(
+                "export `{interface}` has no function `{name}`"
+            )));
+        }
+    };
+    let differs = |error: wasmtime::Error| {
+        world(format!(
+            "function `{name}` of export `{interface}` has another type: {error:#}"
+        ))
+    };
     if function.async_() {
-        wasmtime::bail!("it is async, and version 0.1 is not");
+        return Err(differs(wasmtime::format_err!(
+            "it is async, and version 0.1 is not"
+        )));
     }
-    function.typecheck::<Params, Results>(&ready.instance_type())
+    function
+        .typecheck::<Params, Results>(&ready.instance_type())
+        .map_err(differs)?;
+    Ok(index)
 }

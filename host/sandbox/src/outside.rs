@@ -3,15 +3,23 @@
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 
-/// The far side of the imports of package `longshore:tool`. One value serves one run. Texts come as
-/// the guest gave them, cut or refused by the run's limits before they get here.
+/// The far side of a guest's imports. One value serves one run. Texts come as the guest gave them, cut
+/// or refused by the run's limits before they get here. A run that is repeated shows its status again,
+/// and tells nothing else twice.
 #[async_trait]
 pub trait Outside: Send + Sync + 'static {
     /// Names the call, the same for its whole life.
     fn call_id(&self) -> String;
 
-    /// Milliseconds until the call's deadline, if it has one.
-    fn time_left_ms(&self) -> Option<u64>;
+    /// The call's deadline, if it has one, in milliseconds since the call was made; the same for its whole
+    /// life.
+    fn deadline_ms(&self) -> Option<u64>;
+
+    /// Milliseconds since the call was made. Need not be the same in another process, nor grow.
+    fn now_ms(&self) -> u64;
+
+    /// Returns once [`Outside::now_ms`] is that or more.
+    async fn wait_until(&self, ms: u64);
 
     /// A line of status; only the newest matters.
     fn set_status(&self, message: String);
@@ -26,15 +34,21 @@ pub trait Outside: Send + Sync + 'static {
     fn can_ask(&self, kind: AskKind) -> bool;
 
     /// Asks all of it at once; answers come in the order of the questions. Returns when all are
-    /// answered, when `wait_ms` is over, or when the call is cancelled.
+    /// answered, when [`Outside::now_ms`] is `until`, or when the call is cancelled. `before` says that an
+    /// earlier process has put the questions already.
     async fn ask(
         &self,
         questions: Vec<Question>,
-        wait_ms: Option<u64>,
+        until: Option<u64>,
+        before: bool,
     ) -> Result<Vec<Answer>, AskError>;
 
-    /// A log line for whoever called.
-    fn log(&self, level: LogLevel, logger: Option<String>, message: String);
+    /// A log line for whoever called, and the number of the import call that wrote it. A run that is
+    /// repeated says it again, but for those lines that were kept before.
+    fn log(&self, call: u64, level: LogLevel, logger: Option<String>, message: String);
+
+    /// Returns once all that was recorded so far survives this process.
+    async fn settle(&self);
 
     /// What the component says has changed.
     fn changed(&self, change: OwnedChange);

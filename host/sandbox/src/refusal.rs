@@ -10,6 +10,8 @@ pub struct Refusal {
     pub reason: Reason,
     /// One line that names the thing and, where there is one, the remedy: no host paths.
     pub message: String,
+    /// Whether the same bytes may well be accepted a moment later: it was the machine, not the upload.
+    pub is_passing: bool,
 }
 
 impl Refusal {
@@ -18,6 +20,16 @@ impl Refusal {
         Self {
             reason,
             message: one_line(message.as_ref()),
+            is_passing: reason == Reason::Host,
+        }
+    }
+
+    /// The same, of which the upload is not to blame.
+    #[must_use]
+    pub(crate) fn passing(self) -> Self {
+        Self {
+            is_passing: true,
+            ..self
         }
     }
 }

@@ -43,7 +43,8 @@ impl Ring {
         }
     }
 
-    fn push(&self, bytes: &[u8]) {
+    /// Takes it in, and drops the oldest for it.
+    pub(crate) fn push(&self, bytes: &[u8]) {
         let mut kept = self.shared.lock();
         let fits = &bytes[bytes.len().saturating_sub(kept.room)..];
         let over = (kept.newest.len() + fits.len()).saturating_sub(kept.room);

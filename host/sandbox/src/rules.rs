@@ -1,7 +1,7 @@
 //! What a guest may pass to `longshore:tool`: decided by what it passed before and passes now, and by
 //! nothing else, so that a run that is repeated is judged alike.
 
-use longshore_journal::call::{Ask, AskError, Change, Question, Request, Response};
+use longshore_journal::call::{Answer, Ask, AskError, Change, Question, Request};
 use longshore_policy::limits::Limits;
 
 use crate::fault::Halt;
@@ -12,6 +12,17 @@ const NAME_BYTES: usize = 128;
 const URI_BYTES: usize = 8 * 1024;
 /// What a form or a page says to a person, as the interface says.
 const PROMPT_BYTES: usize = 4 * 1024;
+
+/// What the rules say to a request.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Settled {
+    /// It is to be served.
+    Open,
+    /// It changes nothing.
+    Ignored,
+    /// Nobody needs to be asked for the answer to its questions.
+    Answered(Result<Vec<Answer>, AskError>),
+}
 
 /// What is remembered of one run's requests.
 #[derive(Debug)]
@@ -38,16 +49,16 @@ impl Rules {
         }
     }
 
-    /// The response, where no one outside needs to be asked for it.
-    pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Option<Response>, Halt> {
+    /// What is to be done about a request.
+    pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Settled, Halt> {
         match request {
             Request::ReportProgress { done, .. } => {
                 let grows = done.is_finite() && self.progress.is_none_or(|before| *done > before);
                 if grows {
                     self.progress = Some(*done);
-                    Ok(None)
+                    Ok(Settled::Open)
                 } else {
-                    Ok(Some(Response::Done))
+                    Ok(Settled::Ignored)
                 }
             }
             Request::Ask { questions, .. } => self.settle_questions(questions),
@@ -56,22 +67,26 @@ impl Rules {
                 ..
             } => {
                 at_most("a logger's name", logger.len(), NAME_BYTES as u64)?;
-                Ok(None)
+                Ok(Settled::Open)
             }
             Request::StepBegin(name) => {
                 if name.is_empty() {
                     return Err(Halt::Input("the name of a step is empty".into()));
                 }
                 at_most("the name of a step", name.len(), NAME_BYTES as u64)?;
-                Ok(None)
+                Ok(Settled::Open)
             }
             Request::StepEnd { value, .. } => {
                 at_most("the value of a step", value.len(), self.step_bytes)?;
-                Ok(None)
+                Ok(Settled::Open)
+            }
+            Request::Checkpoint(state) => {
+                at_most("a restart point", state.len(), self.step_bytes)?;
+                Ok(Settled::Open)
             }
             Request::Changed(Change::Resource(uri)) => {
                 at_most("the URI of a resource", uri.len(), URI_BYTES as u64)?;
-                Ok(None)
+                Ok(Settled::Open)
             }
             Request::CallId
             | Request::SetStatus(_)
@@ -81,13 +96,15 @@ impl Rules {
             | Request::Detach
             | Request::CanAsk(_)
             | Request::Log { logger: None, .. }
-            | Request::Changed(Change::Tools | Change::Prompts | Change::Resources) => Ok(None),
+            | Request::Changed(Change::Tools | Change::Prompts | Change::Resources) => {
+                Ok(Settled::Open)
+            }
         }
     }
 
-    fn settle_questions(&mut self, questions: &[Question]) -> Result<Option<Response>, Halt> {
+    fn settle_questions(&mut self, questions: &[Question]) -> Result<Settled, Halt> {
         if questions.is_empty() {
-            return Ok(Some(Response::Answers(Ok(Vec::new()))));
+            return Ok(Settled::Answered(Ok(Vec::new())));
         }
         if let Some(over) = self.over_limit(questions) {
             if std::mem::replace(&mut self.over_limit_before, true) {
@@ -95,13 +112,13 @@ impl Rules {
                     "{over}, after a question was refused for a limit"
                 )));
             }
-            return Ok(Some(Response::Answers(Err(AskError::Limit(over)))));
+            return Ok(Settled::Answered(Err(AskError::Limit(over))));
         }
         if let Some(invalid) = questions.iter().find_map(invalid_key) {
-            return Ok(Some(Response::Answers(Err(AskError::Invalid(invalid)))));
+            return Ok(Settled::Answered(Err(AskError::Invalid(invalid))));
         }
         self.questions_left -= questions.len() as u64;
-        Ok(None)
+        Ok(Settled::Open)
     }
 
     fn over_limit(&self, questions: &[Question]) -> Option<String> {
@@ -197,25 +214,22 @@ mod tests {
         }
     }
 
-    fn ask(rules: &mut Rules, questions: &[Question]) -> Result<Option<Response>, Halt> {
+    fn ask(rules: &mut Rules, questions: &[Question]) -> Result<Settled, Halt> {
         rules.settle(&Request::Ask {
             questions,
             wait_ms: None,
         })
     }
 
-    fn is_limit(settled: &Result<Option<Response>, Halt>) -> bool {
-        matches!(
-            settled,
-            Ok(Some(Response::Answers(Err(AskError::Limit(_)))))
-        )
+    fn is_limit(settled: &Result<Settled, Halt>) -> bool {
+        matches!(settled, Ok(Settled::Answered(Err(AskError::Limit(_)))))
     }
 
     #[test]
     fn questions_are_limited_in_size_at_once_and_in_life() {
         assert_eq!(
             ask(&mut rules(), &[raw("a", 10), raw("b", 10)]).unwrap(),
-            None
+            Settled::Open
         );
         assert!(is_limit(&ask(
             &mut rules(),
@@ -230,7 +244,7 @@ mod tests {
         );
         assert_eq!(
             ask(&mut rules(), &[]).unwrap(),
-            Some(Response::Answers(Ok(Vec::new())))
+            Settled::Answered(Ok(Vec::new()))
         );
     }
 
@@ -240,7 +254,7 @@ mod tests {
         assert!(is_limit(&ask(&mut rules, &[raw("a", 11)])));
         assert_eq!(
             ask(&mut rules, &[raw("a", 1)]).unwrap(),
-            None,
+            Settled::Open,
             "a good one is still asked"
         );
         assert!(matches!(
@@ -256,12 +270,15 @@ mod tests {
         for key in &bad_keys {
             let settled = ask(&mut rules, &[raw(key, 1)]).unwrap();
             assert!(
-                matches!(settled, Some(Response::Answers(Err(AskError::Invalid(_))))),
+                matches!(settled, Settled::Answered(Err(AskError::Invalid(_)))),
                 "{key:?}"
             );
         }
-        assert_eq!(ask(&mut rules, &[raw("a", 1)]).unwrap(), None);
-        assert_eq!(ask(&mut rules, &[raw("a", 1), raw("b", 1)]).unwrap(), None);
+        assert_eq!(ask(&mut rules, &[raw("a", 1)]).unwrap(), Settled::Open);
+        assert_eq!(
+            ask(&mut rules, &[raw("a", 1), raw("b", 1)]).unwrap(),
+            Settled::Open
+        );
     }
 
     #[test]
@@ -275,7 +292,7 @@ mod tests {
                     message: None,
                 })
                 .unwrap()
-                .is_none()
+                == Settled::Open
         };
         let reports = [
             (f64::NAN, false),
@@ -315,6 +332,7 @@ mod tests {
                 name: "n",
                 value: &vec![0; 1024 * 1024 + 1],
             },
+            Request::Checkpoint(&vec![0; 1024 * 1024 + 1]),
         ];
         for request in requests {
             assert!(matches!(rules().settle(&request), Err(Halt::Input(_))));

@@ -6,23 +6,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use longshore_journal::tape::Tape;
+use longshore_journal::world::World;
 use longshore_policy::limits::Limits;
 use wasmtime::{Engine, Store, UpdateDeadline};
 
-use crate::bindings::{Guest, GuestPre};
 use crate::control::{Control, StopReason};
 use crate::cpu::{Meter, Metered};
 use crate::ending::{Ended, Ending, Fault, FaultKind};
 use crate::fault::{self, HOST_FAULT, Halt};
+use crate::hash;
 use crate::host::State;
+use crate::journal::{Entry, Journal, Spent};
+use crate::link::{Entered, Fitted};
 use crate::output;
 use crate::outside::Outside;
 use crate::ring::Ring;
+use crate::sandbox::WasiKind;
 
 /// What all runs of a process share.
 #[derive(Clone)]
 pub(crate) struct Room {
     pub(crate) engine: Engine,
+    pub(crate) wasi: WasiKind,
     /// Instances that exist.
     pub(crate) live: Arc<AtomicU64>,
 }
@@ -32,23 +38,28 @@ pub(crate) struct Room {
 pub(crate) struct Trail {
     pub(crate) stdout: Ring,
     pub(crate) stderr: Ring,
-    pub(crate) calls: Arc<AtomicU64>,
-    meter: Arc<Meter>,
+    pub(crate) tape: Tape,
+    pub(crate) meter: Arc<Meter>,
 }
 
 impl Trail {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, journal: &Journal) -> Self {
         Self {
             stdout: Ring::new(limits.output_ring_bytes),
             stderr: Ring::new(limits.output_ring_bytes),
-            calls: Arc::default(),
-            meter: Arc::default(),
+            tape: journal.tape.clone(),
+            meter: Arc::new(Meter::new(!journal.begin.records.is_empty())),
         }
     }
 
     /// CPU time of all polls before this one.
     pub(crate) fn cpu(&self) -> Duration {
         Duration::from_nanos(self.meter.used_ns())
+    }
+
+    /// CPU time that the repetition of its past took before this poll.
+    pub(crate) fn replay_cpu(&self) -> Duration {
+        Duration::from_nanos(self.meter.replay_ns())
     }
 
     /// Time at work before this poll.
@@ -62,7 +73,8 @@ impl Trail {
             ending,
             cpu_us: self.meter.used_ns() / 1_000,
             active_us: self.meter.active_ns() / 1_000,
-            calls: self.calls.load(Ordering::Acquire),
+            replay_cpu_us: self.meter.replay_ns() / 1_000,
+            calls: self.tape.calls(),
             stdout: self.stdout.text(),
             stderr: self.stderr.text(),
         }
@@ -75,6 +87,7 @@ pub(crate) struct Terms {
     pub(crate) outside: Arc<dyn Outside>,
     pub(crate) control: Control,
     pub(crate) trail: Trail,
+    pub(crate) journal: Journal,
 }
 
 /// How far an instance came.
@@ -88,38 +101,66 @@ pub(crate) enum Phase {
 /// Runs one tool to its end. The instance is gone when this returns.
 pub(crate) async fn call_tool(
     room: &Room,
-    component: &GuestPre<State>,
-    terms: Terms,
+    component: &Fitted,
+    mut terms: Terms,
     tool: &str,
     arguments: &String,
 ) -> Ending {
     let limits = terms.limits.clone();
-    let instance = Instance::new(room, terms);
-    let called = instance.enter(component, async |guest, store| {
-        guest
-            .longshore_tool_tools()
-            .call_call_tool(store, tool, arguments)
-            .await
-    });
-    match called.await {
-        Ok(returned) => output::ending(returned, &limits),
-        Err((_, ending)) => ending,
+    let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
+    let (life, mut world) = Life::begin(terms);
+    loop {
+        let instance = Instance::new(room, life.clone(), world);
+        let called = instance.enter(component, async |entered, store| {
+            let returned = match &entry {
+                Entry::Call => {
+                    let tools = entered.guest.longshore_tool_tools();
+                    tools.call_call_tool(&mut *store, tool, arguments).await?
+                }
+                Entry::Resume(state) => {
+                    entered
+                        .resume_tool(&mut *store, tool, arguments, state)
+                        .await?
+                }
+            };
+            // What it returned counts only if it is what it returned before.
+            store.data_mut().world.ended(hash::of(&returned))?;
+            Ok(returned)
+        });
+        match called.await {
+            Ok(returned) => return output::ending(returned, &limits),
+            Err(Left::Ended(_, ending)) => return ending,
+            Err(Left::Restarts { state, in_world }) => {
+                entry = Entry::Resume(state);
+                world = *in_world;
+            }
+        }
     }
 }
 
 /// Asks a component for its tools.
 pub(crate) async fn list_tools(
     room: &Room,
-    component: &GuestPre<State>,
+    component: &Fitted,
     terms: Terms,
 ) -> Result<Vec<crate::sandbox::OfferedTool>, (Phase, Ending)> {
-    let instance = Instance::new(room, terms);
+    let (life, world) = Life::begin(terms);
+    let instance = Instance::new(room, life, world);
     let listed = instance
-        .enter(component, async |guest, store| {
-            guest.longshore_tool_tools().call_list_tools(store).await
+        .enter(component, async |entered, store| {
+            let tools = entered.guest.longshore_tool_tools();
+            tools.call_list_tools(store).await
         })
-        .await?;
-    Ok(listed.into_iter().map(output::offered).collect())
+        .await;
+    match listed {
+        Ok(listed) => Ok(listed.into_iter().map(output::offered).collect()),
+        Err(Left::Ended(phase, ending)) => Err((phase, ending)),
+        Err(Left::Restarts { .. }) => {
+            let message = "a restart point was saved while tools were listed".to_owned();
+            let kind = FaultKind::Trap;
+            Err((Phase::Called, Ending::Fault(Fault { kind, message })))
+        }
+    }
 }
 
 /// Charges a run's polls to its trail, and turns a panic of ours into an ending.
@@ -155,6 +196,66 @@ where
         })
 }
 
+/// What all instances of one run share: it may have several, one after the other.
+#[derive(Clone)]
+struct Life {
+    limits: Limits,
+    outside: Arc<dyn Outside>,
+    control: Control,
+    trail: Trail,
+    tape: Tape,
+    printed_through: u64,
+    spent: Spent,
+    replay_ms: u64,
+}
+
+impl Life {
+    fn begin(terms: Terms) -> (Self, World) {
+        let Terms {
+            limits,
+            outside,
+            control,
+            trail,
+            journal,
+        } = terms;
+        let replay_ms = journal.replay_cpu_ms();
+        let Journal {
+            origin,
+            begin,
+            after,
+            tape,
+            entry: _,
+            printed_through,
+            spent,
+        } = journal;
+        let world = World::new(&origin, begin, after, tape.clone());
+        let life = Self {
+            limits,
+            outside,
+            control,
+            trail,
+            tape,
+            printed_through,
+            spent,
+            replay_ms,
+        };
+        (life, world)
+    }
+}
+
+/// Why an instance has returned nothing.
+enum Left {
+    /// The run is over.
+    Ended(Phase, Ending),
+    /// The run goes on in another instance.
+    Restarts {
+        /// What that one begins with.
+        state: Vec<u8>,
+        /// What it sees of the outside.
+        in_world: Box<World>,
+    },
+}
+
 /// A Store and who may stop it.
 struct Instance {
     store: Store<State>,
@@ -165,15 +266,27 @@ struct Instance {
 }
 
 impl Instance {
-    fn new(room: &Room, terms: Terms) -> Self {
+    fn new(room: &Room, life: Life, world: World) -> Self {
         let live = Live::new(Arc::clone(&room.live));
-        let Terms {
+        let Life {
             limits,
             outside,
             control,
             trail,
-        } = terms;
-        let state = State::new(&limits, &trail, outside, control.clone());
+            tape,
+            printed_through,
+            spent,
+            replay_ms,
+        } = life;
+        let state = State::new(
+            room.wasi,
+            &limits,
+            &trail,
+            world,
+            printed_through,
+            outside,
+            control.clone(),
+        );
         let mut store = Store::new(&room.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.hostcall_bytes).unwrap_or(usize::MAX));
@@ -187,11 +300,21 @@ impl Instance {
             if let Some(reason) = store.data().control().stopped() {
                 return Err(Halt::Stopped(reason).into());
             }
-            if meter.used_until_now_ns() / 1_000_000 >= limit_ms {
-                return Err(Halt::Cpu { limit_ms }.into());
-            }
-            if meter.active_until_now_ns() / 1_000_000 >= wall_ms {
-                return Err(Halt::Stopped(StopReason::WallLimit).into());
+            if tape.is_replaying() {
+                if meter.used_until_now_ns() / 1_000_000 >= replay_ms {
+                    let limit_ms = replay_ms;
+                    return Err(Halt::ReplayCpu { limit_ms }.into());
+                }
+            } else {
+                meter.went_live();
+                let used_ms = spent.cpu_ms + meter.used_until_now_ns() / 1_000_000;
+                if used_ms >= limit_ms {
+                    return Err(Halt::Cpu { limit_ms }.into());
+                }
+                let active_ms = spent.active_ms + meter.active_until_now_ns() / 1_000_000;
+                if active_ms >= wall_ms {
+                    return Err(Halt::Stopped(StopReason::WallLimit).into());
+                }
             }
             meter.give_way();
             // The engine's own yield wakes itself into a slot that is polled next, so that two guests
@@ -212,26 +335,44 @@ impl Instance {
     /// Makes the instance and calls into it, until it returns, fails, or is stopped where it waits.
     async fn enter<T>(
         mut self,
-        component: &GuestPre<State>,
-        call: impl AsyncFnOnce(&Guest, &mut Store<State>) -> wasmtime::Result<T>,
-    ) -> Result<T, (Phase, Ending)> {
+        component: &Fitted,
+        call: impl AsyncFnOnce(&Entered, &mut Store<State>) -> wasmtime::Result<T>,
+    ) -> Result<T, Left> {
         let mut phase = Phase::Starting;
         if let Some(reason) = self.control.stopped() {
-            return Err((phase, Ending::Stopped(reason)));
+            return Err(Left::Ended(phase, Ending::Stopped(reason)));
         }
         let store = &mut self.store;
         let guest = async {
-            let guest = component.instantiate_async(&mut *store).await?;
+            let entered = component.instantiate(store).await?;
             phase = Phase::Called;
-            call(&guest, store).await
+            call(&entered, store).await
         };
         let outcome = tokio::select! {
             // A result that is there when the stop comes is still a result.
             biased;
-            outcome = guest => outcome.map_err(|error| fault::ending(&error, &self.trail.stderr.text())),
-            reason = self.control.until_stopped() => Err(Ending::Stopped(reason)),
+            outcome = guest => outcome,
+            reason = self.control.until_stopped() => Err(Halt::Stopped(reason).into()),
         };
-        outcome.map_err(|ending| (phase, ending))
+        let error = match outcome {
+            Ok(returned) => return Ok(returned),
+            Err(error) => error,
+        };
+        if let Some(Halt::Restart(state)) = error.downcast_ref() {
+            return Err(Left::Restarts {
+                state: state.clone(),
+                in_world: Box::new(self.store.into_data().world),
+            });
+        }
+        let ending = fault::ending(&error, &self.trail.stderr.text());
+        Err(Left::Ended(
+            phase,
+            if self.store.data().world.is_replaying() {
+                fault::repeated(ending)
+            } else {
+                ending
+            },
+        ))
     }
 }
 

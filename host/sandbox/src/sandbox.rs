@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use async_trait::async_trait;
-use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use cap_std::fs::Dir;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
 use longshore_policy::limits::Limits;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -16,7 +17,6 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::artifact::{Artifact, Artifacts, Digest};
-use crate::bindings::GuestPre;
 use crate::compile::{ChildCommand, CompileLimits, Compiler};
 use crate::control::{Control, StopReason};
 use crate::ending::{Ended, Ending, FaultKind, RingText};
@@ -24,9 +24,11 @@ use crate::engine;
 use crate::epoch::Ticker;
 use crate::executor::RunKey;
 use crate::guests::Guests;
-use crate::host::State;
-use crate::link::{self, Links};
-use crate::outside::{Outside, OwnedChange};
+use crate::journal::Journal;
+use crate::link::{self, Fitted, Links};
+use crate::memory::Memory;
+use crate::nobody::{Nobody, listing_origin};
+use crate::outside::Outside;
 use crate::precheck::{self, Bounds};
 use crate::refusal::{Reason, Refusal};
 use crate::run::{self, Phase, Room, Terms, Trail};
@@ -57,6 +59,18 @@ pub struct Settings {
     pub bounds: Bounds,
     /// What compiling it may take.
     pub compile_limits: CompileLimits,
+    /// Which WASI guests get.
+    pub wasi: WasiKind,
+}
+
+/// Which WASI the guests of a sandbox get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WasiKind {
+    /// Our own, which shows a run that is repeated the same again.
+    #[default]
+    Virtual,
+    /// The engine's, which shows the machine's clocks and random numbers. Nothing can be repeated.
+    Host,
 }
 
 /// The engine with its threads. Dropping the last clone ends every run that is left.
@@ -73,11 +87,16 @@ struct Inner {
     bounds: Bounds,
     compiler: Compiler,
     artifacts: Arc<Artifacts>,
+    memory: Arc<Memory>,
+    /// Components that are being made ready to be linked: whoever wants the same one waits with the first.
+    flights: Mutex<HashMap<Digest, WeakShared<Flight>>>,
     started: AtomicU64,
     compiles: AtomicU64,
     /// Those that have not reported yet, so that they can be told to when all of this ends.
     running: Arc<Mutex<HashMap<RunKey, Control>>>,
 }
+
+type Flight = BoxFuture<'static, Result<Component, Refusal>>;
 
 /// How long runs may take to end when all of this does.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -102,7 +121,7 @@ impl Drop for Inner {
 pub struct Prepared(Arc<Ready>);
 
 struct Ready {
-    component: GuestPre<State>,
+    component: Fitted,
     imports: Vec<String>,
 }
 
@@ -128,6 +147,8 @@ pub struct Run {
     pub outside: Arc<dyn Outside>,
     /// Its reins.
     pub control: Control,
+    /// What it did before, and where it records what it does.
+    pub journal: Journal,
     /// Where its first turn is.
     pub first_turn: FirstTurn,
 }
@@ -166,10 +187,16 @@ impl Watch {
         self.0.stderr.text()
     }
 
-    /// CPU time that it has used.
+    /// CPU time that it has used in this process, less what it took to repeat its past.
     #[must_use]
     pub fn cpu(&self) -> Duration {
         self.0.cpu()
+    }
+
+    /// CPU time that it took to repeat its past.
+    #[must_use]
+    pub fn replay_cpu(&self) -> Duration {
+        self.0.replay_cpu()
     }
 
     /// Time for which it was at work.
@@ -222,6 +249,8 @@ pub struct Figures {
     pub started: u64,
     /// Compilations begun so far.
     pub compiles: u64,
+    /// Compilations that go on now.
+    pub compiling: u64,
     /// Threads for guests.
     pub guest_threads: u64,
 }
@@ -236,10 +265,12 @@ impl Sandbox {
             guest_threads,
             bounds,
             compile_limits,
+            wasi,
         } = settings;
         let engine = Engine::new(&engine::config())?;
+        let remembers = artifacts.as_ref().map(Dir::try_clone).transpose()?;
         let live = Arc::<AtomicU64>::default();
-        let links = Links::new(&engine)?;
+        let links = Links::new(&engine, wasi)?;
         let nudged = engine.clone();
         let guests = Guests::new(guest_threads, move || nudged.increment_epoch())
             .context("starting the guest threads")?;
@@ -248,11 +279,13 @@ impl Sandbox {
         Ok(Self(Arc::new(Inner {
             guests,
             _ticker: ticker,
-            room: Room { engine, live },
+            room: Room { engine, wasi, live },
             links,
             bounds,
             compiler: Compiler::new(child, compile_limits),
             artifacts: Arc::new(Artifacts::new(artifacts, artifact_key)),
+            memory: Arc::new(Memory::new(remembers, &compile_limits)),
+            flights: Mutex::default(),
             started: AtomicU64::new(0),
             compiles: AtomicU64::new(0),
             running: Arc::default(),
@@ -266,24 +299,76 @@ impl Sandbox {
     ///
     /// The first reason not to.
     pub async fn prepare(&self, digest: &str, bytes: Arc<[u8]>) -> Result<Prepared, Refusal> {
-        let bounds = self.0.bounds.clone();
-        let read = Arc::clone(&bytes);
-        let computed = blocking(move || {
-            precheck::check(&read, &bounds)?;
-            Ok::<Digest, Refusal>(Sha256::digest(&read).into())
-        })
-        .await??;
+        let computed = self.read(Arc::clone(&bytes)).await?;
         // Kept native code is found by this name, so it must be that of these bytes.
         if !is_digest(digest, &computed) {
             return Err(host(format!(
                 "{digest} is not the digest of the bytes that came with it"
             )));
         }
-        let component = match self.kept(computed).await? {
-            Some(component) => component,
-            None => self.compile(computed, bytes).await?,
-        };
+        let component = self.flight(computed, bytes).await?;
         self.fit(&component)
+    }
+
+    /// Refuses what can be refused without compiling.
+    ///
+    /// # Errors
+    ///
+    /// The first reason to.
+    pub async fn check(&self, bytes: Arc<[u8]>) -> Result<(), Refusal> {
+        self.read(bytes).await.map(drop)
+    }
+
+    async fn read(&self, bytes: Arc<[u8]>) -> Result<Digest, Refusal> {
+        let bounds = self.0.bounds.clone();
+        blocking(move || {
+            let facts = precheck::check(&bytes, &bounds)?;
+            link::names_fit(&facts)?;
+            Ok(Sha256::digest(&bytes).into())
+        })
+        .await?
+    }
+
+    /// The most bytes that a component may have.
+    #[must_use]
+    pub fn most_bytes(&self) -> usize {
+        self.0.bounds.bytes
+    }
+
+    /// Whether the native code of a digest is kept, so that it is there at once.
+    #[must_use]
+    pub fn is_kept(&self, digest: &str) -> bool {
+        let engine = &self.0.room.engine;
+        parse_digest(digest).is_some_and(|digest| self.0.artifacts.has(engine, &digest))
+    }
+
+    /// Lets a component be compiled again that was refused for what compiling it took.
+    pub fn forgive(&self, digest: &str) {
+        if let Some(digest) = parse_digest(digest) {
+            self.0.memory.forgive(&self.0.room.engine, &digest);
+        }
+    }
+
+    /// The component of that digest, found or compiled: once, however many ask for it meanwhile. It goes on for as long
+    /// as one of them waits.
+    fn flight(&self, digest: Digest, bytes: Arc<[u8]>) -> Shared<Flight> {
+        let mut flights = self.0.flights.lock();
+        if let Some(flight) = flights.get(&digest).and_then(WeakShared::upgrade) {
+            return flight;
+        }
+        flights.retain(|_, flight| flight.upgrade().is_some());
+        let sandbox = self.clone();
+        let flight = async move {
+            match sandbox.kept(digest).await? {
+                Some(component) => Ok(component),
+                None => sandbox.compile(digest, bytes).await,
+            }
+        };
+        let flight = flight.boxed().shared();
+        if let Some(weak) = flight.downgrade() {
+            flights.insert(digest, weak);
+        }
+        flight
     }
 
     /// Deletes what is kept of a component that nothing needs.
@@ -305,9 +390,24 @@ impl Sandbox {
     }
 
     async fn compile(&self, digest: Digest, bytes: Arc<[u8]>) -> Result<Component, Refusal> {
-        self.0.compiles.fetch_add(1, Ordering::Relaxed);
-        let artifact: Artifact = self.0.compiler.compile(bytes).await?;
         let engine = self.0.room.engine.clone();
+        let memory = Arc::clone(&self.0.memory);
+        let recall = blocking({
+            let (engine, memory) = (engine.clone(), Arc::clone(&memory));
+            move || memory.recall(&engine, &digest)
+        });
+        if let Some(refusal) = recall.await? {
+            return Err(refusal);
+        }
+        self.0.compiles.fetch_add(1, Ordering::Relaxed);
+        let artifact: Artifact = match self.0.compiler.compile(bytes).await {
+            Ok(artifact) => artifact,
+            Err(refusal) => {
+                let noted = refusal.clone();
+                blocking(move || memory.note(&engine, &digest, &noted)).await?;
+                return Err(refusal);
+            }
+        };
         let artifacts = Arc::clone(&self.0.artifacts);
         blocking(move || {
             if let Err(error) = artifacts.keep(&engine, &digest, &artifact) {
@@ -331,23 +431,35 @@ impl Sandbox {
         Ok(Prepared(Arc::new(Ready { component, imports })))
     }
 
-    /// Asks a component for its tools: in one instance, with nobody to reach and little time.
+    /// Asks a component for its tools: in one instance as large as a run's, with nobody to reach and
+    /// little time. What it could never be started with is refused here and not at every call.
     ///
     /// # Errors
     ///
     /// `init` if it cannot be instantiated so, `list-tools` if it does not answer so.
-    pub async fn list_tools(&self, prepared: &Prepared) -> Result<Vec<OfferedTool>, Refusal> {
+    pub async fn list_tools(
+        &self,
+        prepared: &Prepared,
+        of_runs: &Limits,
+    ) -> Result<Vec<OfferedTool>, Refusal> {
         let limits = Limits {
+            memory_bytes: of_runs.memory_bytes,
+            table_elements: of_runs.table_elements,
+            instances: of_runs.instances,
+            handles: of_runs.handles,
             cpu_ms: LISTING_CPU_MS,
+            // What is listed is bounded by what the registry takes, whatever calls may carry.
             ..Limits::default()
         };
-        let trail = Trail::new(&limits);
+        let journal = Journal::fresh(listing_origin());
+        let trail = Trail::new(&limits, &journal);
         let control = Control::default();
         let terms = Terms {
             limits,
-            outside: Arc::new(Nobody),
+            outside: Arc::new(Nobody::default()),
             control: control.clone(),
             trail: trail.clone(),
+            journal,
         };
         let room = self.0.room.clone();
         let ready = Arc::clone(&prepared.0);
@@ -390,9 +502,10 @@ impl Sandbox {
             limits,
             outside,
             control,
+            journal,
             first_turn,
         } = run;
-        let trail = Trail::new(&limits);
+        let trail = Trail::new(&limits, &journal);
         let (reply, ended) = oneshot::channel();
         control.tie(key);
         self.0.running.lock().insert(key, control.clone());
@@ -407,6 +520,7 @@ impl Sandbox {
             outside,
             control,
             trail: trail.clone(),
+            journal,
         };
         let room = self.0.room.clone();
         let called = async move {
@@ -445,6 +559,7 @@ impl Sandbox {
             live_stores: self.0.room.live.load(Ordering::Acquire),
             started: self.0.started.load(Ordering::Relaxed),
             compiles: self.0.compiles.load(Ordering::Relaxed),
+            compiling: self.0.compiler.busy() as u64,
             guest_threads: self.0.guests.threads() as u64,
         }
     }
@@ -479,42 +594,6 @@ impl Drop for Report {
     }
 }
 
-/// The outside of a component that is only asked for its tools.
-struct Nobody;
-
-#[async_trait]
-impl Outside for Nobody {
-    fn call_id(&self) -> String {
-        String::new()
-    }
-
-    fn time_left_ms(&self) -> Option<u64> {
-        None
-    }
-
-    fn set_status(&self, _message: String) {}
-
-    fn report_progress(&self, _done: f64, _total: Option<f64>, _message: Option<String>) {}
-
-    fn detach(&self) {}
-
-    fn can_ask(&self, _kind: AskKind) -> bool {
-        false
-    }
-
-    async fn ask(
-        &self,
-        _questions: Vec<Question>,
-        _wait_ms: Option<u64>,
-    ) -> Result<Vec<Answer>, AskError> {
-        Err(AskError::Unsupported("there is no call yet".into()))
-    }
-
-    fn log(&self, _level: LogLevel, _logger: Option<String>, _message: String) {}
-
-    fn changed(&self, _change: OwnedChange) {}
-}
-
 fn unlisted(phase: &Phase, ending: &Ending) -> Refusal {
     let (reason, doing) = match phase {
         Phase::Starting => (Reason::Init, "starting the component"),
@@ -530,9 +609,11 @@ fn unlisted(phase: &Phase, ending: &Ending) -> Refusal {
             Refusal::new(reason, format!("{doing}: it takes more than {limit} s"))
         }
         Ending::Stopped(_) => host("the process is going down".into()),
-        Ending::Returned(_) | Ending::ToolFailed(_) | Ending::Protocol(_) | Ending::Cancelled => {
-            host(format!("{doing}: it ended like a call"))
-        }
+        Ending::Returned(_)
+        | Ending::ToolFailed(_)
+        | Ending::Protocol(_)
+        | Ending::Cancelled
+        | Ending::RecordsEnd { .. } => host(format!("{doing}: it ended like a call")),
     }
 }
 

@@ -1,95 +1,98 @@
-//! WASI 0.2 for a guest that was granted nothing: everything is there, nothing leads outside.
+//! WASI 0.2 as a function of a run's world: nothing in it depends on the machine, so that a run that is
+//! repeated sees the same again.
+//!
+//! Each function counts itself first, by [`State::passes`]. The clock and the wait for it are asked of
+//! the world, random numbers are drawn from it; files are in memory, and everything else is a constant.
 
+#[macro_use]
+mod import;
+mod cli;
+pub(crate) mod clocks;
+pub(crate) mod files;
+pub(crate) mod http;
+pub(crate) mod io;
+pub(crate) mod none;
+mod random;
+mod sockets;
+
+use longshore_journal::files::{Files, Most, Time};
+use longshore_journal::import::Import;
+use longshore_journal::world::World;
 use longshore_policy::limits::Limits;
-use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView, WasiView};
-use wasmtime_wasi_http::{
-    Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
-};
+use wasmtime::Result;
+use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
 
+use crate::bindings::wasi_world::{LinkOptions, Wasi as World02};
 use crate::host::State;
 use crate::ring::Ring;
 
-/// One list of HTTP fields. A guest may hold as many lists as handles, and each stands in host memory.
-const HTTP_FIELD_BYTES: usize = 8 * 1024;
-/// What one outgoing HTTP body may buffer, for the same reason.
-const HTTP_CHUNK_BYTES: usize = 4 * 1024;
-
 /// The host's side of WASI in one run.
 pub(crate) struct Wasi {
-    context: WasiCtx,
-    http: WasiHttpCtx,
-    no_http: NoHttp,
     table: ResourceTable,
+    files: Files,
+    stdout: Ring,
+    stderr: Ring,
+    random_bytes: u64,
 }
 
 impl Wasi {
-    /// No arguments, environment, directories or sockets; stdin is at its end.
-    pub(crate) fn new(limits: &Limits, stdout: Ring, stderr: Ring) -> Self {
-        let mut context = WasiCtx::builder();
-        context
-            .stdout(stdout)
-            .stderr(stderr)
-            .max_random_size(limits.random_bytes)
-            .allow_tcp(false)
-            .allow_udp(false)
-            .allow_ip_name_lookup(false);
-        let mut http = WasiHttpCtx::new();
-        http.set_field_size_limit(HTTP_FIELD_BYTES);
+    pub(crate) fn new(limits: &Limits, world: &World, stdout: Ring, stderr: Ring) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.handles).unwrap_or(usize::MAX));
+        let most = Most {
+            bytes: limits.scratch_bytes,
+            nodes: limits.handles,
+        };
         Self {
-            context: context.build(),
-            http,
-            no_http: NoHttp,
             table,
+            files: Files::new(most, time(world)),
+            stdout,
+            stderr,
+            random_bytes: limits.random_bytes,
         }
     }
 }
 
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView {
-            ctx: &mut self.wasi.context,
-            table: &mut self.wasi.table,
-        }
+/// All of it, at one version: guests that were built for another 0.2 find it by its compatibility.
+pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
+    World02::add_to_linker::<_, HasSelf<State>>(linker, &LinkOptions::default(), |state| state)
+}
+
+/// Now, by the clock that the guest last saw.
+fn time(world: &World) -> Time {
+    let ms = world.created_at_ms().saturating_add(world.clock_seen());
+    let nanoseconds = u32::try_from(ms % 1_000).expect("it is less than a thousand") * 1_000_000;
+    Time {
+        seconds: ms / 1_000,
+        nanoseconds,
     }
 }
 
-impl WasiHttpView for State {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        let Wasi {
-            http,
-            no_http,
-            table,
-            ..
-        } = &mut self.wasi;
-        WasiHttpCtxView {
-            hooks: no_http,
-            table,
-            ctx: http,
-        }
+impl State {
+    /// Every call comes through here, with two numbers that say what it passes.
+    fn passes(&mut self, import: Import, first: u64, second: u64) -> Result<()> {
+        self.note_live();
+        Ok(self.world.begin(import, first, second)?)
     }
-}
 
-/// Denies every request.
-struct NoHttp;
-
-type Sent = (
-    http::Response<WasiBody>,
-    Box<dyn Future<Output = Result<(), Error>> + Send>,
-);
-
-impl WasiHttpHooks for NoHttp {
-    fn send_request(
+    /// A call on a resource, with another number. Which handle it is says nothing: a run that leaves out a finished
+    /// step has other handles behind it.
+    fn passes_on<T: 'static>(
         &mut self,
-        _request: http::Request<WasiBody>,
-        _options: Option<RequestOptions>,
-        _processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
-    ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
-        Box::new(std::future::ready(Err(Error::HttpRequestDenied)))
+        import: Import,
+        _on: &Resource<T>,
+        second: u64,
+    ) -> Result<()> {
+        self.passes(import, 0, second)
     }
 
-    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
-        HTTP_CHUNK_BYTES
+    /// A call that drops a resource, which is gone then. It is not counted: nothing is seen in it, and what was made
+    /// in a step that is left out is not there to be dropped.
+    fn passes_drop<T: Send + 'static>(
+        &mut self,
+        _import: Import,
+        dropped: Resource<T>,
+    ) -> Result<T> {
+        Ok(self.wasi.table.delete(dropped)?)
     }
 }

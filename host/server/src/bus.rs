@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_protocol::notification::TaskMembers;
-use longshore_tasks::id::TaskId;
+use longshore_tasks::id::{Principal, TaskId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -21,12 +21,15 @@ const TOOLS_EVERY: Duration = Duration::from_millis(250);
 /// Who listens to what.
 pub(crate) struct Bus {
     most: usize,
+    each: usize,
     audience: Mutex<Audience>,
 }
 
 #[derive(Default)]
 struct Audience {
     everybody: Vec<Arc<Mailbox>>,
+    /// How many of them each caller has.
+    of_callers: HashMap<Principal, usize>,
     of_tasks: HashMap<TaskId, Vec<Arc<Mailbox>>>,
     of_tools: Vec<Arc<Mailbox>>,
     /// Those who wait for the next change of a task, and need not be told what it is.
@@ -72,18 +75,27 @@ pub(crate) enum Told {
 /// One listener; it is forgotten when this is dropped.
 pub(crate) struct Listener {
     bus: Arc<Bus>,
+    caller: Principal,
     mailbox: Arc<Mailbox>,
     tasks: Vec<TaskId>,
     tools_from: Instant,
 }
 
 /// There are as many listeners as there may be.
-pub(crate) struct Full;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// On this node.
+    Node,
+    /// Of this caller.
+    Caller,
+}
 
 impl Bus {
-    pub(crate) fn new(most: usize) -> Self {
+    /// With room for so many listeners, and so many of one caller.
+    pub(crate) fn new(most: usize, each: usize) -> Self {
         Self {
             most,
+            each,
             audience: Mutex::default(),
         }
     }
@@ -91,6 +103,7 @@ impl Bus {
     /// A new listener: to these tasks from now on, and to the tools if it wants to.
     pub(crate) fn listen(
         self: &Arc<Self>,
+        caller: &Principal,
         tasks: Vec<TaskId>,
         tools: bool,
     ) -> Result<Listener, Full> {
@@ -98,8 +111,13 @@ impl Bus {
         {
             let mut audience = self.audience.lock();
             if audience.everybody.len() >= self.most {
-                return Err(Full);
+                return Err(Full::Node);
             }
+            let theirs = audience.of_callers.get(caller).copied().unwrap_or(0);
+            if theirs >= self.each {
+                return Err(Full::Caller);
+            }
+            audience.of_callers.insert(caller.clone(), theirs + 1);
             audience.everybody.push(Arc::clone(&mailbox));
             mailbox.post.lock().closed = audience.closed;
             for id in &tasks {
@@ -112,6 +130,7 @@ impl Bus {
         }
         Ok(Listener {
             bus: Arc::clone(self),
+            caller: caller.clone(),
             mailbox,
             tasks,
             tools_from: Instant::now(),
@@ -244,6 +263,12 @@ impl Drop for Listener {
         let is_other = |there: &Arc<Mailbox>| !Arc::ptr_eq(there, &self.mailbox);
         audience.everybody.retain(is_other);
         audience.of_tools.retain(is_other);
+        if let Some(count) = audience.of_callers.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                audience.of_callers.remove(&self.caller);
+            }
+        }
     }
 }
 
@@ -324,6 +349,24 @@ mod tests {
         })
     }
 
+    fn somebody() -> Principal {
+        Principal("somebody".into())
+    }
+
+    #[test]
+    fn one_caller_has_its_share_of_the_places_and_no_more() {
+        let bus = Arc::new(Bus::new(3, 2));
+        let other = Principal("other".into());
+        let listen = |caller: &Principal| bus.listen(caller, Vec::new(), false);
+        let first = listen(&somebody()).ok().unwrap();
+        let _second = listen(&somebody()).ok().unwrap();
+        assert_eq!(listen(&somebody()).err(), Some(Full::Caller));
+        let _third = listen(&other).ok().unwrap();
+        assert_eq!(listen(&other).err(), Some(Full::Node));
+        drop(first);
+        assert!(listen(&somebody()).is_ok());
+    }
+
     fn message(told: &Told) -> String {
         let Told::Task(task) = told else {
             panic!("not of a task");
@@ -338,9 +381,9 @@ mod tests {
 
     #[tokio::test]
     async fn of_each_task_the_newest_waits_in_the_order_of_the_first_news() {
-        let bus = Arc::new(Bus::new(1));
+        let bus = Arc::new(Bus::new(1, 1));
         let [one, two] = [1, 2].map(|n| TaskId(Uuid::from_u128(n)));
-        let mut listener = bus.listen(vec![one, two], false).ok().unwrap();
+        let mut listener = bus.listen(&somebody(), vec![one, two], false).ok().unwrap();
         bus.task_changed(one, 2, || members("one 2"));
         bus.task_changed(two, 5, || members("two 5"));
         bus.task_changed(one, 3, || members("one 3"));
@@ -356,10 +399,10 @@ mod tests {
 
     #[tokio::test]
     async fn who_left_is_told_nothing_and_takes_no_place() {
-        let bus = Arc::new(Bus::new(1));
+        let bus = Arc::new(Bus::new(1, 1));
         let id = TaskId(Uuid::from_u128(1));
-        let mut listener = bus.listen(vec![id], true).ok().unwrap();
-        assert!(bus.listen(Vec::new(), false).is_err());
+        let mut listener = bus.listen(&somebody(), vec![id], true).ok().unwrap();
+        assert!(bus.listen(&somebody(), Vec::new(), false).is_err());
         bus.task_changed(id, 1, || members("seen"));
         listener.leave(id);
         bus.task_changed(id, 2, || panic!("nobody listens, so nothing is written"));
@@ -370,13 +413,13 @@ mod tests {
         let audience = bus.audience.lock();
         assert!(audience.of_tasks.is_empty() && audience.of_tools.is_empty());
         drop(audience);
-        assert!(bus.listen(Vec::new(), false).is_ok());
+        assert!(bus.listen(&somebody(), Vec::new(), false).is_ok());
     }
 
     #[tokio::test]
     async fn notices_of_tools_are_put_together() {
-        let bus = Arc::new(Bus::new(1));
-        let mut listener = bus.listen(Vec::new(), true).ok().unwrap();
+        let bus = Arc::new(Bus::new(1, 1));
+        let mut listener = bus.listen(&somebody(), Vec::new(), true).ok().unwrap();
         bus.tools_changed();
         assert!(matches!(listener.next().await, Told::Tools));
         let began = Instant::now();
@@ -391,7 +434,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_watch_ends_at_a_change_and_leaves_nothing() {
-        let bus = Bus::new(0);
+        let bus = Bus::new(0, 0);
         let id = TaskId(Uuid::from_u128(1));
         let watch = bus.watch(id);
         let changed = watch.changed();

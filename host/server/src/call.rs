@@ -2,6 +2,7 @@
 
 use longshore_catalog::registry::Owned;
 use longshore_catalog::tool::{Requirement, TaskMode};
+use longshore_journal::tape::Tape;
 use longshore_protocol::capability::Capability;
 use longshore_protocol::content::ToolResult;
 use longshore_protocol::error::RpcError;
@@ -14,9 +15,11 @@ use uuid::Uuid;
 use crate::clock;
 use crate::components::Loaded;
 use crate::dispatch::store_trouble;
+use crate::presence::Presence;
 use crate::reason::RunReason;
 use crate::run::aside::Wishes;
-use crate::run::{CallFacts, Caller, HeldCall, NewRun};
+use crate::run::record::Recorder;
+use crate::run::{CallFacts, Caller, HeldCall, NewRun, Start};
 use crate::server::Server;
 
 /// What the caller gets now.
@@ -48,6 +51,8 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) wishes: Wishes,
     /// Headers that repeat arguments, of a transport that has any.
     pub(crate) headers: Option<&'a ParameterHeaders<'a>>,
+    /// Whether the client is still there.
+    pub(crate) presence: &'a Presence,
 }
 
 impl Server {
@@ -57,7 +62,7 @@ impl Server {
         caller: Caller,
         request: CallRequest<'_>,
     ) -> Result<Answered, CallError> {
-        let registry = self.registry();
+        let registry = self.registry_with(request.tool, request.presence).await?;
         let Some(Owned { entry, tool }) = registry.tool(request.tool) else {
             return Err(CallError::Refused(RpcError::invalid_params(format!(
                 "unknown tool {:?}: tools/list names the tools there are",
@@ -102,7 +107,12 @@ impl Server {
             return Ok(Answered::Result(ToolResult::error_text(&text, &self.info)));
         }
 
-        let place = self.admission.enter().await.map_err(CallError::NoRoom)?;
+        let prepared = self.code_of(loaded, request.presence).await?;
+        let place = self
+            .admission
+            .enter(&caller.tenant, request.presence)
+            .await
+            .map_err(CallError::NoRoom)?;
         let now = clock::now();
         let deadline_ms = [
             Some(self.settings.deadline_ms),
@@ -115,6 +125,7 @@ impl Server {
         .unwrap_or(self.settings.deadline_ms);
         let call = CallFacts {
             id: TaskId(Uuid::new_v4()),
+            created_at: now,
             component: entry.component.name.to_string(),
             digest: entry.component.digest.to_string(),
             tool: tool.name.clone(),
@@ -126,13 +137,19 @@ impl Server {
             deadline_at: now.plus(deadline_ms),
             retention_ms: self.settings.retention_ms,
         };
-        let prepared = loaded.prepared.clone();
         let turns = schemas.turns.clone();
 
         if tool.task_mode == TaskMode::Always && call.may_become_task() {
-            let row = call.new_row(now, self.node.clone(), Status::default());
+            let mut row = call.new_row(self.node.clone(), Status::default());
+            let recorder = self
+                .settings
+                .durable
+                .then(|| Recorder::new(&self.keys, call.id, self.node.clone(), Tape::default()));
+            row.journal_key = recorder
+                .as_ref()
+                .map(|recorder| recorder.kept_key().to_vec());
             self.tasks
-                .create(row.clone(), None)
+                .create(row.clone(), None, None)
                 .await
                 .map_err(|error| {
                     tracing::error!(%error, "a task could not be kept");
@@ -142,9 +159,9 @@ impl Server {
                 call,
                 prepared,
                 place,
-                row: Some(row.clone()),
                 turns,
-                wishes: Wishes::default(),
+                alone: None,
+                start: Start::Task(Box::new(row.clone()), recorder),
             });
             return Ok(Answered::Task(Box::new(row)));
         }
@@ -153,9 +170,9 @@ impl Server {
             call,
             prepared,
             place,
-            row: None,
             turns,
-            wishes: request.wishes,
+            alone: None,
+            start: Start::Held(request.wishes),
         })))
     }
 }

@@ -1,30 +1,61 @@
 //! Uploads: from bytes to tools that can be called, and away again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use longshore_catalog::component::{Component, Digest, Name};
 use longshore_catalog::header::{self, HeaderParameter};
-use longshore_catalog::registry::Registry;
+use longshore_catalog::registry::{Entry, Registry};
 use longshore_catalog::schema::Compiled;
 use longshore_catalog::store::{Installed, StoreError};
 use longshore_catalog::tool::{Offered, TaskMode, Tool, accept};
 use longshore_protocol::tool::Tool as Descriptor;
-use longshore_sandbox::sandbox::{OfferedMode, OfferedTool, Prepared};
+use longshore_sandbox::sandbox::{OfferedMode, OfferedTool};
 
 use crate::clock;
+use crate::code::Code;
 use crate::reason::Refusal;
 use crate::run::Turns;
 use crate::server::Server;
 
-/// Why no component can be replayed yet: it runs on a WASI whose answers are not recorded.
-const NOT_RECORDED: &str = "this version does not record what a run sees, so a run that dies with its process is not resumed";
+/// Why no component of a node can be replayed that was told not to record.
+const NOT_RECORDED: &str = "this server does not record what a run sees (setting `durable`), so a run that dies with its process is not resumed";
+
+/// Where a component comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It was uploaded.
+    Upload,
+    /// It came with the command line.
+    CommandLine,
+    /// It lies in the components directory.
+    Folder,
+}
+
+impl Source {
+    /// The word for programs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Upload => "upload",
+            Self::CommandLine => "command-line",
+            Self::Folder => "directory",
+        }
+    }
+
+    /// Whether it is there for as long as its file is, and not for uploads.
+    pub(crate) fn is_static(self) -> bool {
+        match self {
+            Self::Upload => false,
+            Self::CommandLine | Self::Folder => true,
+        }
+    }
+}
 
 /// What this node holds ready for a component.
 pub struct Loaded {
-    pub(crate) prepared: Prepared,
-    /// Whether it came with the command line, and not through an upload.
-    pub(crate) is_static: bool,
+    pub(crate) code: Code,
+    pub(crate) source: Source,
     tools: HashMap<String, Ready>,
 }
 
@@ -70,9 +101,9 @@ pub enum ChangeError {
     /// The component cannot be accepted.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// The name belongs to a component of the command line.
+    /// The name belongs to a component of a file.
     #[error(
-        "{0} comes from the command line of this server: start it without that file, or use another name"
+        "{0} comes from the command line of this server or from its components directory: take that file away, or use another name"
     )]
     Static(Name),
     /// The name is that of no component.
@@ -81,6 +112,23 @@ pub enum ChangeError {
     /// The store is in trouble.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Why a component that a task began with cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PinnedError {
+    /// It cannot be loaded.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    /// The store is in trouble.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<Refusal> for PinnedError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 impl From<Refusal> for ChangeError {
@@ -95,24 +143,18 @@ impl Server {
     pub async fn install(&self, name: Name, bytes: Vec<u8>) -> Result<Receipt, ChangeError> {
         self.refuse_static(&name)?;
         let digest = Digest::of(&bytes);
-        if let Some(entry) = self
-            .registry()
-            .component(&name)
-            .filter(|entry| entry.component.digest == digest)
-        {
-            let component = entry.component.clone();
-            let warnings = component.volatile.clone();
-            return Ok(Receipt {
-                component,
-                installed: Installed::Unchanged,
-                warnings,
-            });
+        if let Some(receipt) = self.unchanged(&name, &digest) {
+            return Ok(receipt);
         }
         let (component, loaded) = self
-            .examine(name, Arc::from(bytes.as_slice()), false)
+            .examine(name, Arc::from(bytes.as_slice()), Source::Upload)
             .await?;
         let _alone = self.changing.lock().await;
         self.refuse_static(&component.name)?;
+        // Somebody may have uploaded the same meanwhile.
+        if let Some(receipt) = self.unchanged(&component.name, &component.digest) {
+            return Ok(receipt);
+        }
         let extended = extended(&self.registry(), &component, loaded);
         let installed = match &extended {
             Ok(_) => self.components.install(component.clone(), bytes).await,
@@ -140,16 +182,33 @@ impl Server {
         })
     }
 
+    /// Lets these bytes be compiled again, should they have been refused for what that took.
+    pub fn forgive(&self, bytes: &[u8]) {
+        self.sandbox.forgive(Digest::of(bytes).as_str());
+    }
+
+    /// What an upload did that changes nothing.
+    fn unchanged(&self, name: &Name, digest: &Digest) -> Option<Receipt> {
+        let registry = self.registry();
+        let component = &registry.component(name)?.component;
+        (component.digest == *digest).then(|| Receipt {
+            component: component.clone(),
+            installed: Installed::Unchanged,
+            warnings: component.volatile.clone(),
+        })
+    }
+
     /// Serves a component for as long as this process lives.
     pub async fn install_static(
         &self,
         name: Name,
         bytes: Vec<u8>,
     ) -> Result<Component, ChangeError> {
-        let (component, loaded) = self.examine(name, Arc::from(bytes), true).await?;
-        let _alone = self.changing.lock().await;
-        let registry = extended(&self.registry(), &component, loaded)?;
-        self.registry_store(registry);
+        let source = Source::CommandLine;
+        let bytes: Arc<[u8]> = Arc::from(bytes);
+        let (component, loaded) = self.examine(name, Arc::clone(&bytes), source).await?;
+        self.of_files.lock().insert(component.name.clone(), source);
+        self.switch(component.clone(), loaded, &bytes).await?;
         Ok(component)
     }
 
@@ -175,59 +234,47 @@ impl Server {
         }
     }
 
-    /// Loads what the store holds. What cannot be loaded is kept aside and named, so that one damaged
-    /// component does not keep a node from serving the others.
-    pub async fn load(&self) -> Result<usize, StoreError> {
-        let _alone = self.changing.lock().await;
-        let mut loaded_count = 0;
-        for component in self.components.installed().await? {
-            let name = component.name.clone();
-            if self.registry().component(&name).is_some() {
-                tracing::warn!(component = %name, "the command line brings this component: the uploaded one is not served");
-                continue;
-            }
-            match self.load_one(component).await? {
-                Ok(()) => loaded_count += 1,
-                Err(refusal) => {
-                    tracing::error!(component = %name, reason = refusal.reason, refusal.message, "a component cannot be loaded");
-                    self.broken.lock().push(Broken { name, refusal });
-                }
-            }
-        }
-        Ok(loaded_count)
-    }
-
-    async fn load_one(&self, component: Component) -> Result<Result<(), Refusal>, StoreError> {
-        let Some(bytes) = self.components.bytes(component.digest.clone()).await? else {
-            return Ok(Err(Refusal::new(
-                "host",
-                "the store has its name but not its bytes: upload it again",
-            )));
-        };
-        let loaded = match self
-            .sandbox
-            .prepare(component.digest.as_str(), Arc::from(bytes))
-            .await
+    /// The component of that digest, whether or not a name points at it: a task keeps the one that it
+    /// began with.
+    pub(crate) async fn pinned(&self, digest: &str) -> Result<Arc<Entry<Loaded>>, PinnedError> {
+        let registry = self.registry();
+        if let Some(entry) = registry
+            .components()
+            .find(|entry| entry.component.digest.as_str() == digest)
         {
-            Ok(prepared) => ready(prepared, &component.tools, false),
-            Err(refusal) => Err(refusal.into()),
-        };
-        Ok(loaded.and_then(|loaded| {
-            self.registry_store(extended(&self.registry(), &component, loaded)?);
-            Ok(())
-        }))
+            return Ok(Arc::clone(entry));
+        }
+        if let Some(entry) = self.unnamed.lock().get(digest).and_then(Weak::upgrade) {
+            return Ok(entry);
+        }
+        let missing = || Refusal::new("host", "the store has no component of that digest");
+        let parsed = Digest::from_stored(digest.to_owned());
+        let bytes = self
+            .components
+            .bytes(parsed.clone())
+            .await?
+            .ok_or_else(missing)?;
+        let name: Name = "unnamed".parse().map_err(|_| missing())?;
+        let (component, payload) = self
+            .examine_bytes(name, parsed, Arc::from(bytes), Source::Upload)
+            .await?;
+        let entry = Arc::new(Entry { component, payload });
+        let mut unnamed = self.unnamed.lock();
+        unnamed.retain(|_, entry| entry.strong_count() > 0);
+        unnamed.insert(digest.to_owned(), Arc::downgrade(&entry));
+        Ok(entry)
     }
 
     /// Everything that can be found out about an upload without changing anything.
-    async fn examine(
+    pub(crate) async fn examine(
         &self,
         name: Name,
         bytes: Arc<[u8]>,
-        is_static: bool,
+        source: Source,
     ) -> Result<(Component, Loaded), Refusal> {
         let digest = Digest::of(&bytes);
         let examined = self
-            .examine_bytes(name, digest.clone(), bytes, is_static)
+            .examine_bytes(name, digest.clone(), bytes, source)
             .await;
         if examined.is_err()
             && let Err(error) = self.sandbox.forget(digest.as_str()).await
@@ -254,11 +301,14 @@ impl Server {
         name: Name,
         digest: Digest,
         bytes: Arc<[u8]>,
-        is_static: bool,
+        source: Source,
     ) -> Result<(Component, Loaded), Refusal> {
         let size = bytes.len() as u64;
         let prepared = self.sandbox.prepare(digest.as_str(), bytes).await?;
-        let offered = self.sandbox.list_tools(&prepared).await?;
+        let offered = self
+            .sandbox
+            .list_tools(&prepared, &self.settings.limits)
+            .await?;
         let tools = accept(offered.into_iter().map(offer).collect())?;
         let component = Component {
             name,
@@ -266,31 +316,31 @@ impl Server {
             size,
             imports: prepared.imports().to_vec(),
             tools,
-            volatile: vec![NOT_RECORDED.to_owned()],
+            volatile: if self.settings.durable {
+                Vec::new()
+            } else {
+                vec![NOT_RECORDED.to_owned()]
+            },
             installed_at_ms: clock::now().0,
         };
-        let loaded = ready(prepared, &component.tools, is_static)?;
+        let loaded = ready(Code::ready(prepared), &component.tools, source)?;
         Ok((component, loaded))
     }
 
     fn refuse_static(&self, name: &Name) -> Result<(), ChangeError> {
-        let registry = self.registry();
-        let is_static = registry
-            .component(name)
-            .is_some_and(|entry| entry.payload.is_static);
-        if is_static {
+        if self.of_files.lock().contains_key(name) {
             Err(ChangeError::Static(name.clone()))
         } else {
             Ok(())
         }
     }
 
-    fn registry_store(&self, registry: Registry<Loaded>) {
+    pub(crate) fn registry_store(&self, registry: Registry<Loaded>) {
         self.registry.store(Arc::new(registry));
     }
 }
 
-fn extended(
+pub(crate) fn extended(
     registry: &Registry<Loaded>,
     component: &Component,
     loaded: Loaded,
@@ -300,7 +350,7 @@ fn extended(
         .map_err(|clash| Refusal::new("name-collision", clash.to_string()))
 }
 
-fn ready(prepared: Prepared, tools: &[Tool], is_static: bool) -> Result<Loaded, Refusal> {
+pub(crate) fn ready(code: Code, tools: &[Tool], source: Source) -> Result<Loaded, Refusal> {
     let schema = |tool: &Tool, text: &str| {
         Compiled::compile(text)
             .map_err(|fault| Refusal::new("schema", format!("tool {:?}: {fault}", tool.name)))
@@ -340,8 +390,8 @@ fn ready(prepared: Prepared, tools: &[Tool], is_static: bool) -> Result<Loaded, 
         );
     }
     Ok(Loaded {
-        prepared,
-        is_static,
+        code,
+        source,
         tools: ready,
     })
 }

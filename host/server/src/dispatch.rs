@@ -17,7 +17,8 @@ use crate::call::{Answered, CallError, CallRequest};
 use crate::follow::FollowError;
 use crate::listen::{Filter, Listening};
 use crate::polls::{Late, Polled};
-use crate::reason::RunReason;
+use crate::presence::Presence;
+use crate::reason::{RequestReason, RunReason};
 use crate::run::aside::Wishes;
 use crate::run::{Caller, Heard, HeldCall, Reply};
 use crate::server::Server;
@@ -62,6 +63,8 @@ pub struct Incoming<'a> {
     pub can_stream: bool,
     /// Headers that repeat arguments, of a transport that has any.
     pub headers: Option<&'a ParameterHeaders<'a>>,
+    /// Whether somebody still waits for the answer.
+    pub presence: &'a Presence,
 }
 
 /// What a request is answered with.
@@ -164,6 +167,7 @@ impl Server {
             meta,
             can_stream,
             headers,
+            presence,
         } = incoming;
         let result = match request {
             Request::Discover => self.discover(),
@@ -184,6 +188,7 @@ impl Server {
                     deadline_ms: meta.deadline_ms,
                     wishes,
                     headers,
+                    presence,
                 };
                 match self.call(caller(identity, meta), request).await {
                     Ok(Answered::Result(result)) => result,
@@ -288,13 +293,13 @@ impl Server {
 
 /// What a client is told while the store cannot be read or written.
 pub(crate) fn store_trouble(error: &StoreError) -> RpcError {
-    RpcError::internal(error.to_string()).with_data("{\"reason\":\"store-unavailable\"}".to_owned())
+    RpcError::internal(error.to_string()).with_data(RequestReason::StoreUnavailable.data())
 }
 
 fn no_place(reason: RunReason) -> DispatchError {
     let message = match reason {
         RunReason::QueueFull => "too many calls wait for a place: try again later",
-        _ => "every place for a run is taken: try again later",
+        _ => "every place for a run is taken, or the tool is still being compiled: try again later",
     };
     DispatchError::NoRoom { reason, message }
 }

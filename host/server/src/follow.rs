@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use longshore_policy::limits::Limits;
 use longshore_protocol::error::RpcError;
 use longshore_tasks::event::{Effect, Event, Refused};
 use longshore_tasks::id::{Json, TaskId};
@@ -11,7 +12,8 @@ use longshore_tasks::task::Task;
 use serde_json::value::RawValue;
 
 use crate::clock;
-use crate::run::Caller;
+use crate::reason::RequestReason;
+use crate::run::{Caller, Output};
 use crate::server::Server;
 use crate::wire;
 
@@ -36,6 +38,13 @@ pub enum Followed {
     Changed,
     /// It said nothing new, or the task had ended.
     Unchanged,
+}
+
+/// What an answer may have, by the limits that the task began with.
+fn answer_bytes(task: &Task) -> u64 {
+    serde_json::from_str::<Limits>(&task.pinned.policy.0)
+        .unwrap_or_default()
+        .answer_bytes
 }
 
 impl Server {
@@ -63,6 +72,29 @@ impl Server {
         self.change_row(id, caller, &Event::CancelRequested).await
     }
 
+    /// Goes on with a task that was set aside.
+    pub async fn readmit_task(&self, id: TaskId) -> Result<Followed, FollowError> {
+        self.change_row(id, None, &Event::Readmitted).await
+    }
+
+    /// What the runs of a task have printed and logged, if it is known.
+    pub(crate) async fn output_of(&self, task: &Task) -> Result<Option<Output>, StoreError> {
+        if let Some(output) = self.runs.output(task.id) {
+            return Ok(Some(output));
+        }
+        let Some(kept_key) = &task.journal_key else {
+            return Ok(None);
+        };
+        let Some(kept) = self.tasks.output(task.id).await? else {
+            return Ok(None);
+        };
+        let opened = self
+            .keys
+            .open_task(task.id, kept_key)
+            .and_then(|key| key.open_output(&kept.body));
+        Ok(opened.ok().and_then(|bytes| Output::of_bytes(&bytes)))
+    }
+
     /// Answers what a task asks: all that fits, or nothing if one answer to an open question does not.
     /// Answers to anything else are ignored, whatever they look like.
     pub async fn answer_task(
@@ -77,6 +109,16 @@ impl Server {
             let Some((key, answer)) = answers.iter().find(|(key, _)| *key == question.key) else {
                 continue;
             };
+            let most = answer_bytes(&task);
+            if answer.get().len() as u64 > most {
+                return Err(FollowError::Answer(
+                    RpcError::invalid_params(format!(
+                        "inputResponses: the answer to `{key}` has {} bytes; at most {most} are taken (limits.answer_kib)",
+                        answer.get().len()
+                    ))
+                    .with_data(RequestReason::TooLarge.data()),
+                ));
+            }
             let answer = wire::check_answer(key, &question.request.0, answer)
                 .map_err(FollowError::Answer)?;
             fitting.insert((*key).to_owned(), answer);
@@ -97,7 +139,13 @@ impl Server {
             let step = match task.apply(event.clone(), clock::now()) {
                 Ok(step) => step,
                 Err(
-                    Refused::Ended | Refused::Nothing | Refused::Cancelling | Refused::BadQuestions,
+                    Refused::Ended
+                    | Refused::Nothing
+                    | Refused::Cancelling
+                    | Refused::BadQuestions
+                    | Refused::Unowned
+                    | Refused::Owned
+                    | Refused::Quarantined,
                 ) => {
                     // Its run may have missed the change that made this one none.
                     self.runs.show_row(&task);
@@ -109,6 +157,7 @@ impl Server {
                 from_epoch: task.lease.epoch,
                 task: step.task.clone(),
                 segment: None,
+                output: None,
             };
             match self.tasks.commit(commit).await {
                 Ok(()) => {
@@ -127,7 +176,8 @@ impl Server {
             match effect {
                 Effect::Resume | Effect::Cancel => {
                     if !self.runs.show_row(task) {
-                        tracing::debug!(task = %task.id, "the run of a changed task is not here any more");
+                        // It is parked: it goes on, to use its answers or to see that it is cancelled.
+                        self.look_after(task.id);
                     }
                 }
                 Effect::Notify => self.tell_of(task),

@@ -1,26 +1,34 @@
 //! The hall: everything between the protocol and the engine.
 //!
-//! An upload: [`components`]. A call: [`call`] finds the tool, checks and admits it, [`run`] owns it
+//! An upload: [`components`]; what is served from the start on: [`starting`] and [`folder`]. A call: [`call`] finds the tool, checks and admits it, [`run`] owns it
 //! from there to its end. What a client sees of it later: [`follow`], [`polls`] and [`listen`], to which
 //! [`bus`] brings what happened. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else. [`dispatch`] takes a decoded request whatever it
 //! came over; [`http`] is one way for it to come, and [`local`] needs none. [`server`] holds the pieces together.
 
 pub mod admission;
+pub mod alarms;
 pub mod bus;
 pub mod call;
 pub mod components;
 pub mod dispatch;
+pub mod folder;
 pub mod follow;
+pub mod history;
 pub mod http;
 pub mod listen;
 pub mod local;
 pub mod polls;
+pub mod presence;
 pub mod reason;
 pub mod recovery;
 pub mod run;
+pub mod seal;
 pub mod server;
 pub mod settings;
+pub mod starting;
+pub mod trial;
 pub mod wire;
 
 mod clock;
+mod code;

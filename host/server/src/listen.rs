@@ -14,7 +14,7 @@ use longshore_tasks::task::Task;
 use crate::bus::{Full, Listener, Told};
 use crate::dispatch::DispatchError;
 use crate::follow::FollowError;
-use crate::reason::RunReason;
+use crate::reason::{RequestReason, RunReason};
 use crate::run::Caller;
 use crate::server::Server;
 use crate::wire;
@@ -55,9 +55,10 @@ impl Server {
         let most = self.settings.listen_tasks;
         if let Some(ids) = task_ids.as_ref().filter(|ids| ids.len() > most) {
             return Err(DispatchError::Refused(RpcError::invalid_params(format!(
-                "params.notifications.taskIds has {} ids; at most {most} are accepted",
+                "params.notifications.taskIds has {} ids; at most {most} are accepted (listen_tasks)",
                 ids.len()
-            ))));
+            ))
+            .with_data(RequestReason::TooMany.data())));
         }
         let mut seen = HashSet::new();
         let wanted: Vec<TaskId> = task_ids
@@ -69,10 +70,16 @@ impl Server {
         // Listening first and looking then, so that no change falls in between.
         let mut listener = self
             .bus
-            .listen(wanted.clone(), tools_list_changed)
-            .map_err(|Full| DispatchError::NoRoom {
-                reason: RunReason::Busy,
-                message: "too many clients listen: try again later",
+            .listen(&caller.principal, wanted.clone(), tools_list_changed)
+            .map_err(|full| match full {
+                Full::Node => DispatchError::NoRoom {
+                    reason: RunReason::Busy,
+                    message: "too many clients listen (listeners): try again later",
+                },
+                Full::Caller => DispatchError::NoRoom {
+                    reason: RunReason::QueueFull,
+                    message: "you listen too many times at once (listeners_each): end one of them first",
+                },
             })?;
         let mut accepted = Vec::new();
         for id in wanted {

@@ -8,6 +8,7 @@ use longshore_catalog::component::Component;
 use longshore_catalog::schema::Compiled;
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_protocol::error::RpcError;
+use longshore_protocol::meta::ProgressToken;
 use longshore_protocol::version::Revision;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::task::{Progress, State};
@@ -15,9 +16,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::call::{Answered, CallError, CallRequest};
+use crate::components::Source;
 use crate::dispatch::Identity;
 use crate::follow::FollowError;
 use crate::http::admin;
+use crate::presence::Presence;
 use crate::reason::RunReason;
 use crate::run::aside::Wishes;
 use crate::run::{Caller, Heard, Reply};
@@ -73,6 +76,25 @@ impl Standing {
     }
 }
 
+/// How far a call is that did not become a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// How much is done, and of how much.
+    pub progress: (f64, Option<f64>),
+    /// The tool's line about it.
+    pub message: Option<String>,
+}
+
+/// What a notification of progress says.
+fn step(text: &str) -> Option<Step> {
+    let notification: Value = serde_json::from_str(text).ok()?;
+    let params = &notification["params"];
+    Some(Step {
+        progress: (params["progress"].as_f64()?, params["total"].as_f64()),
+        message: params["message"].as_str().map(str::to_owned),
+    })
+}
+
 /// How a call ended.
 #[derive(Clone, Debug)]
 pub enum End {
@@ -121,6 +143,7 @@ impl Server {
         person: Person,
         tool: &str,
         arguments: &RawValue,
+        mut told: impl FnMut(Step),
     ) -> Result<Begun, Fault> {
         let capabilities_json = match person {
             Person::Answers => ANSWERS,
@@ -138,16 +161,24 @@ impl Server {
             tool,
             arguments: Some(arguments),
             deadline_ms: None,
-            // Its task shows the same.
-            wishes: Wishes::default(),
+            // Of a task, its row shows the same.
+            wishes: Wishes {
+                progress: ProgressToken::parse("0"),
+                log_level: None,
+            },
             headers: None,
+            presence: &Presence::ALWAYS,
         };
         match self.call(caller, request).await {
             Ok(Answered::Result(result)) => Ok(Begun::Ended(result)),
             Ok(Answered::Task(task)) => Ok(Begun::Task(task.id)),
             Ok(Answered::Held(mut held)) => loop {
                 match held.next().await {
-                    Heard::Aside(_) => {}
+                    Heard::Aside(text) => {
+                        if let Some(step) = step(&text) {
+                            told(step);
+                        }
+                    }
                     Heard::Reply(Some(Reply::Ended(ended))) => {
                         return Ok(Begun::Ended(ended.map_err(Fault::from)?));
                     }
@@ -218,7 +249,7 @@ impl Server {
     /// A component as the admin API shows it, with the schemas of its tools, and what a run of it may use.
     #[must_use]
     pub fn inspection(&self, component: &Component) -> Value {
-        let mut document = admin::describe(component, true);
+        let mut document = admin::describe(component, Source::CommandLine);
         let schema = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
         let tools = document["tools"].as_array_mut().into_iter().flatten();
         for (shown, tool) in tools.zip(&component.tools) {

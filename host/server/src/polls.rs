@@ -14,8 +14,6 @@ use crate::reason::RunReason;
 use crate::run::Caller;
 use crate::server::Server;
 
-/// Answers that one caller may have waiting: more than a client that is merely hasty ever has.
-const WAITING: usize = 64;
 /// Tasks whose last answer is remembered; those that are not are answered at once.
 const REMEMBERED: usize = 64 * 1024;
 
@@ -23,6 +21,8 @@ const REMEMBERED: usize = 64 * 1024;
 pub(crate) struct Polls {
     /// How long an answer may be held back.
     window: Duration,
+    /// Answers that one caller may have waiting.
+    most: usize,
     answered: Mutex<HashMap<TaskId, Answered>>,
     waiting: Mutex<HashMap<Principal, usize>>,
 }
@@ -35,9 +35,10 @@ struct Answered {
 
 impl Polls {
     /// With no window, nothing is held back.
-    pub(crate) fn new(window: Duration) -> Self {
+    pub(crate) fn new(window: Duration, most: usize) -> Self {
         Self {
             window,
+            most,
             answered: Mutex::default(),
             waiting: Mutex::default(),
         }
@@ -83,9 +84,11 @@ impl Polls {
     /// Takes a place among those that wait, if that caller may have one more.
     fn enter(&self, principal: &Principal) -> bool {
         let mut waiting = self.waiting.lock();
-        let count = waiting.entry(principal.clone()).or_default();
-        let may = *count < WAITING;
-        *count += usize::from(may);
+        let before = waiting.get(principal).copied().unwrap_or(0);
+        let may = before < self.most;
+        if may {
+            waiting.insert(principal.clone(), before + 1);
+        }
         may
     }
 
@@ -135,7 +138,7 @@ impl Server {
         if !self.polls.enter(&caller.principal) {
             return Err(DispatchError::NoRoom {
                 reason: RunReason::QueueFull,
-                message: "too many polls wait for news: ask again after pollIntervalMs",
+                message: "too many polls of yours wait for news (early_polls): ask again after pollIntervalMs",
             });
         }
         Ok(Polled::Late(Late {

@@ -49,11 +49,13 @@ pub enum RunReason {
     Busy,
     /// Too many calls wait already.
     QueueFull,
+    /// More to be recorded of it than allowed.
+    JournalLimit,
 }
 
 impl RunReason {
     /// In the order of their codes. New ones are added at the end: a code is never used again.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Trap,
         Self::StackOverflow,
         Self::CpuLimit,
@@ -75,6 +77,7 @@ impl RunReason {
         Self::HostFault,
         Self::Busy,
         Self::QueueFull,
+        Self::JournalLimit,
     ];
 
     /// The word in `error.data.reason`.
@@ -102,6 +105,7 @@ impl RunReason {
             Self::HostFault => "host-fault",
             Self::Busy => "busy",
             Self::QueueFull => "queue-full",
+            Self::JournalLimit => "journal-limit",
         }
     }
 
@@ -135,6 +139,8 @@ impl From<FaultKind> for RunReason {
             FaultKind::InputLimit => Self::InputLimit,
             FaultKind::BadOutput => Self::BadOutput,
             FaultKind::Exit => Self::Exit,
+            FaultKind::Nondeterminism => Self::Nondeterminism,
+            FaultKind::JournalLimit => Self::JournalLimit,
             FaultKind::Host => Self::HostFault,
         }
     }
@@ -147,7 +153,90 @@ pub fn of_stop(stop: StopReason) -> Option<RunReason> {
         StopReason::Cancelled | StopReason::Abandoned => None,
         StopReason::WallLimit => Some(RunReason::WallLimit),
         StopReason::Expired => Some(RunReason::Expired),
-        StopReason::Shutdown => Some(RunReason::Interrupted),
+        // A run that was put away has no end; one that has all the same was interrupted.
+        StopReason::Shutdown | StopReason::Parked => Some(RunReason::Interrupted),
+    }
+}
+
+/// Why a request was refused before anything was done for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestReason {
+    /// Its body, its headers, or one of its values.
+    TooLarge,
+    /// More headers, ids or other items than it may have.
+    TooMany,
+    /// It did not come to its end in time.
+    TooSlow,
+    /// Its body ended before its length.
+    Broken,
+    /// Its body is compressed.
+    Encoding,
+    /// Without the admin token, or with another.
+    Unauthorized,
+    /// Of something that is not there.
+    NotFound,
+    /// By a method of HTTP that is not for that address.
+    Method,
+    /// What stands behind its `?`.
+    Query,
+    /// Its body is not what it should be.
+    Body,
+    /// The answer does not fit the question.
+    Answer,
+    /// An answer to what is not asked, or not any more.
+    NotAsked,
+    /// The store cannot be read or written now.
+    StoreUnavailable,
+}
+
+impl RequestReason {
+    /// Every reason there is.
+    pub const ALL: [Self; 13] = [
+        Self::TooLarge,
+        Self::TooMany,
+        Self::TooSlow,
+        Self::Broken,
+        Self::Encoding,
+        Self::Unauthorized,
+        Self::NotFound,
+        Self::Method,
+        Self::Query,
+        Self::Body,
+        Self::Answer,
+        Self::NotAsked,
+        Self::StoreUnavailable,
+    ];
+
+    /// The word for programs, which never changes.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too-large",
+            Self::TooMany => "too-many",
+            Self::TooSlow => "too-slow",
+            Self::Broken => "broken",
+            Self::Encoding => "encoding",
+            Self::Unauthorized => "unauthorized",
+            Self::NotFound => "not-found",
+            Self::Method => "method",
+            Self::Query => "query",
+            Self::Body => "body",
+            Self::Answer => "answer",
+            Self::NotAsked => "not-asked",
+            Self::StoreUnavailable => "store-unavailable",
+        }
+    }
+
+    /// The member `data` of an error on the wire.
+    #[must_use]
+    pub fn data(self) -> String {
+        format!("{{\"reason\":\"{}\"}}", self.as_str())
+    }
+}
+
+impl From<RequestReason> for &'static str {
+    fn from(reason: RequestReason) -> Self {
+        reason.as_str()
     }
 }
 
@@ -201,6 +290,7 @@ mod tests {
         assert_eq!(RunReason::Trap.code(), 1000);
         assert_eq!(RunReason::Interrupted.code(), 1012);
         assert_eq!(RunReason::QueueFull.code(), 1020);
+        assert_eq!(RunReason::JournalLimit.code(), 1021);
         assert_eq!(RunReason::HostFault.code(), -32603);
     }
 }

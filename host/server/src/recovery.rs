@@ -4,9 +4,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use longshore_catalog::component::Digest;
 use longshore_tasks::event::{Event, Outcome};
-use longshore_tasks::id::{NodeId, TaskId};
-use longshore_tasks::store::{Commit, StoreError};
+use longshore_tasks::id::TaskId;
+use longshore_tasks::store::{Commit, StoreError, Unfinished};
+use longshore_tasks::task::{StateName, Task, Trust};
 
 use crate::clock;
 use crate::reason::RunReason;
@@ -18,45 +20,120 @@ const BATCH: usize = 500;
 /// How often ended tasks are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
+/// What an earlier process left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Tasks that go on where they stood.
+    pub going_on: usize,
+    /// Tasks that go on at an answer or a time.
+    pub parked: usize,
+    /// Tasks that cannot go on, since nothing was recorded of them.
+    pub interrupted: usize,
+    /// Tasks that are set aside, since the process died too often while they ran.
+    pub quarantined: usize,
+}
+
+/// What is to be done about one of them.
+enum Left {
+    GoesOn,
+    Parked,
+    Interrupted,
+    Quarantined,
+    Gone,
+}
+
 impl Server {
-    /// Ends every task that an earlier process left unfinished, before anybody can ask for it. Says how
-    /// many there were.
-    pub async fn recover(&self) -> Result<usize, StoreError> {
-        let mut recovered = 0;
+    /// Looks at every task that an earlier process left unfinished, before anybody can ask for it: those
+    /// that can go on do so from now on, and those that cannot end.
+    pub async fn recover(&self) -> Result<Recovered, StoreError> {
+        let mut recovered = Recovered::default();
+        let mut after = None;
         loop {
-            let orphans = self.tasks.orphans(self.node.clone(), BATCH).await?;
-            if orphans.is_empty() {
+            let page = self.tasks.unfinished(after, BATCH).await?;
+            let looks = page.tasks.into_iter().map(|task| self.take_over(task));
+            // All at once, so that the store can make them durable together.
+            for left in futures_util::future::join_all(looks).await {
+                match left? {
+                    Left::GoesOn => recovered.going_on += 1,
+                    Left::Parked => recovered.parked += 1,
+                    Left::Interrupted => recovered.interrupted += 1,
+                    Left::Quarantined => recovered.quarantined += 1,
+                    Left::Gone => {}
+                }
+            }
+            after = page.next;
+            if after.is_none() {
                 return Ok(recovered);
             }
-            let ends = orphans.into_iter().map(|task| async move {
-                let failure = wire::failure(
-                    RunReason::Interrupted,
-                    "the server stopped while it ran this task",
-                );
-                let event = Event::Ended {
-                    outcome: Outcome::Failed(failure),
-                    usage: task.usage,
-                };
-                let Ok(step) = task.apply(event, clock::now()) else {
-                    return Ok(0);
-                };
-                let commit = Commit {
-                    from_version: task.version,
-                    from_epoch: task.lease.epoch,
-                    task: step.task,
-                    segment: None,
-                };
-                match self.tasks.commit(commit).await {
-                    Ok(()) => Ok(1),
-                    // Somebody else ended it meanwhile, which is just as well.
-                    Err(StoreError::Conflict | StoreError::Fenced | StoreError::Missing) => Ok(0),
-                    Err(error) => Err(error),
-                }
-            });
-            // All at once, so that the store can make them durable together.
-            for ended in futures_util::future::join_all(ends).await {
-                recovered += ended?;
+        }
+    }
+
+    async fn take_over(&self, task: Unfinished) -> Result<Left, StoreError> {
+        let is_owned = task.owner.is_some();
+        if !is_owned && !task.cancel_requested && task.state == StateName::InputRequired {
+            // Nothing has to be written, however many there are.
+            let at = task.wake_at.unwrap_or(task.deadline_at);
+            self.alarms.set(task.id, at.min(task.deadline_at));
+            return Ok(Left::Parked);
+        }
+        let Some(row) = self.tasks.get(task.id).await? else {
+            return Ok(Left::Gone);
+        };
+        if row.journal_key.is_none() {
+            let failure = wire::failure(
+                RunReason::Interrupted,
+                "the server stopped while it ran this task, and nothing was recorded of it",
+            );
+            let event = Event::Ended {
+                outcome: Outcome::Failed(failure),
+                usage: row.usage,
+            };
+            self.change(row, event).await?;
+            return Ok(Left::Interrupted);
+        }
+        let (row, died) = if is_owned {
+            // Whoever goes down cleanly lets go of what it owns.
+            (self.change(row, Event::Died).await?, true)
+        } else {
+            (Some(row), false)
+        };
+        let Some(row) = row else {
+            return Ok(Left::Gone);
+        };
+        if row.trust() == Trust::Quarantined {
+            if died {
+                tracing::error!(task = %row.id, tool = row.pinned.tool, "the server died {} times while this task ran: it is set aside", row.stalls);
             }
+            return Ok(Left::Quarantined);
+        }
+        self.look_after(row.id);
+        Ok(
+            if row.state.name() == StateName::Working
+                && row.wake_at.is_none_or(|at| at <= clock::now())
+            {
+                Left::GoesOn
+            } else {
+                Left::Parked
+            },
+        )
+    }
+
+    /// Applies an event to a row that nobody else changes. None if somebody does.
+    async fn change(&self, row: Task, event: Event) -> Result<Option<Task>, StoreError> {
+        let Ok(step) = row.apply(event, clock::now()) else {
+            return Ok(Some(row));
+        };
+        let commit = Commit {
+            from_version: row.version,
+            from_epoch: row.lease.epoch,
+            task: step.task.clone(),
+            segment: None,
+            output: None,
+        };
+        match self.tasks.commit(commit).await {
+            Ok(()) => Ok(Some(step.task)),
+            Err(StoreError::Conflict | StoreError::Fenced | StoreError::Missing) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -67,7 +144,7 @@ impl Server {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if let Err(error) = self.end_stranded(&mut stranded).await {
+            if let Err(error) = self.find_stranded(&mut stranded).await {
                 tracing::warn!(%error, "tasks could not be looked through; the next round tries again");
             }
             if let Err(error) = self.clean().await {
@@ -76,44 +153,63 @@ impl Server {
         }
     }
 
-    /// Ends what this node owns and does not run: a second lock behind the rule that whatever writes a
+    /// Sees to what this node owns and does not run: a second lock behind the rule that whatever writes a
     /// row also starts its run. Only what was so a round ago as well, since a run is made after its row.
-    async fn end_stranded(&self, before: &mut HashSet<TaskId>) -> anyhow::Result<()> {
-        let nobody = NodeId("".into());
-        let unfinished = self.tasks.orphans(nobody, BATCH).await?;
-        let stranded = unfinished.into_iter().filter(|task| {
-            task.lease.owner.as_ref() == Some(&self.node) && !self.runs.has(task.id)
-        });
+    async fn find_stranded(&self, before: &mut HashSet<TaskId>) -> anyhow::Result<()> {
         let mut now = HashSet::new();
-        for task in stranded {
-            if !before.contains(&task.id) {
-                now.insert(task.id);
-                continue;
+        let mut after = None;
+        loop {
+            let page = self.tasks.unfinished(after, BATCH).await?;
+            for task in page.tasks {
+                if task.owner.as_ref() != Some(&self.node) || self.runs.has(task.id) {
+                    continue;
+                }
+                if before.contains(&task.id) {
+                    self.strand(task.id).await?;
+                } else {
+                    now.insert(task.id);
+                }
             }
-            let failure =
-                wire::failure(RunReason::HostFault, "the server lost the run of this task");
-            let event = Event::Ended {
-                outcome: Outcome::Failed(failure),
-                usage: task.usage,
-            };
-            self.change_row(task.id, None, &event).await?;
-            tracing::error!(task = %task.id, "a task had no run and was ended");
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
         *before = now;
+        Ok(())
+    }
+
+    async fn strand(&self, id: TaskId) -> anyhow::Result<()> {
+        let Some(row) = self.tasks.get(id).await? else {
+            return Ok(());
+        };
+        if row.journal_key.is_some() {
+            tracing::error!(task = %id, "a task had no run and goes on");
+            let released = Event::Released { usage: row.usage };
+            self.change(row, released).await?;
+            self.look_after(id);
+            return Ok(());
+        }
+        let failure = wire::failure(RunReason::HostFault, "the server lost the run of this task");
+        let event = Event::Ended {
+            outcome: Outcome::Failed(failure),
+            usage: row.usage,
+        };
+        self.change_row(id, None, &event).await?;
+        tracing::error!(task = %id, "a task had no run and was ended");
         Ok(())
     }
 
     async fn clean(&self) -> anyhow::Result<()> {
         // In batches, so that nobody waits long for the store.
         while self.tasks.sweep(clock::now(), BATCH).await? == BATCH {}
-        for digest in self.components.collect().await? {
-            let is_served = self
-                .registry()
-                .components()
-                .any(|entry| entry.component.digest == digest);
-            if !is_served {
-                self.sandbox.forget(digest.as_str()).await?;
-            }
+        let served: Vec<Digest> = self
+            .registry()
+            .components()
+            .map(|entry| entry.component.digest.clone())
+            .collect();
+        for digest in self.components.collect(served).await? {
+            self.sandbox.forget(digest.as_str()).await?;
             tracing::info!(%digest, "a component that nothing needs any more was deleted");
         }
         Ok(())

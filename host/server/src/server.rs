@@ -1,27 +1,29 @@
 //! The pieces of one node, held together.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use longshore_catalog::registry::Registry;
+use longshore_catalog::component::Name;
+use longshore_catalog::registry::{Entry, Registry};
 use longshore_catalog::store::ComponentStore;
 use longshore_protocol::result::ServerInfo;
 use longshore_sandbox::sandbox::Sandbox;
-use longshore_tasks::id::NodeId;
+use longshore_tasks::id::{NodeId, TaskId};
 use longshore_tasks::store::TaskStore;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Semaphore, watch};
 use uuid::Uuid;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Bounds};
+use crate::alarms::Alarms;
 use crate::bus::Bus;
-use crate::components::Loaded;
+use crate::components::{Loaded, Source};
 use crate::polls::Polls;
 use crate::run::Runs;
+use crate::seal::Keys;
 use crate::settings::Settings;
-
-/// Uploads at once: each is in memory until it is compiled, and one is compiled at a time on two cores.
-const UPLOADS: usize = 8;
 
 /// What a node is made of.
 pub struct Parts {
@@ -33,6 +35,8 @@ pub struct Parts {
     pub components: Arc<dyn ComponentStore>,
     /// What it was told.
     pub settings: Settings,
+    /// The keys of its data directory.
+    pub keys: Keys,
     /// Its version, for clients.
     pub version: &'static str,
 }
@@ -47,6 +51,7 @@ pub struct Node {
     pub(crate) tasks: Arc<dyn TaskStore>,
     pub(crate) components: Arc<dyn ComponentStore>,
     pub(crate) settings: Settings,
+    pub(crate) keys: Keys,
     pub(crate) info: ServerInfo,
     pub(crate) version: &'static str,
     pub(crate) node: NodeId,
@@ -56,10 +61,26 @@ pub struct Node {
     pub(crate) polls: Polls,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
+    /// Names that belong to files and not to uploads.
+    pub(crate) of_files: parking_lot::Mutex<BTreeMap<Name, Source>>,
+    /// Components of files that are still examined after the start.
+    pub(crate) starting: watch::Sender<usize>,
     /// Uploads that may be in memory at once.
     pub(crate) uploads: Arc<Semaphore>,
     /// Uploads and removals, one at a time, so that store and registry say the same.
     pub(crate) changing: Mutex<()>,
+    /// When tasks that nobody runs are to be looked after.
+    pub(crate) alarms: Alarms,
+    /// Tasks that are being looked after, and whether that has to be done again.
+    pub(crate) looking_after: parking_lot::Mutex<HashMap<TaskId, bool>>,
+    /// Runs that wait and keep their memory.
+    pub(crate) warm: Arc<Semaphore>,
+    /// Runs that may bring a process down: one at a time.
+    pub(crate) suspects: Arc<Semaphore>,
+    /// Components that no name points at and a run needs.
+    pub(crate) unnamed: parking_lot::Mutex<HashMap<String, Weak<Entry<Loaded>>>>,
+    /// The process goes down.
+    pub(crate) leaving: AtomicBool,
     /// What the store holds and this node cannot load.
     pub(crate) broken: parking_lot::Mutex<Vec<crate::components::Broken>>,
 }
@@ -75,7 +96,7 @@ impl std::ops::Deref for Server {
 impl Node {
     /// Uploads that are taken in or examined now.
     pub(crate) fn uploading(&self) -> usize {
-        UPLOADS - self.uploads.available_permits()
+        self.settings.uploads - self.uploads.available_permits()
     }
 }
 
@@ -88,6 +109,7 @@ impl Server {
             tasks,
             components,
             settings,
+            keys,
             version,
         } = parts;
         // Whoever waits for its interval is never late.
@@ -103,15 +125,50 @@ impl Server {
             node: NodeId(Uuid::new_v4().to_string().into()),
             started: Instant::now(),
             runs: Runs::default(),
-            bus: Arc::new(Bus::new(settings.listeners)),
-            polls: Polls::new(Duration::from_millis(early_poll_ms)),
-            admission: Admission::new(settings.running, settings.queued, queue_wait),
+            bus: Arc::new(Bus::new(settings.listeners, settings.listeners_each)),
+            polls: Polls::new(Duration::from_millis(early_poll_ms), settings.early_polls),
+            admission: Admission::new(
+                Bounds {
+                    running: settings.running,
+                    running_each: settings.running_each,
+                    queued: settings.queued,
+                    queued_each: settings.queued_each,
+                },
+                queue_wait,
+            ),
             registry: ArcSwap::default(),
-            uploads: Arc::new(Semaphore::new(UPLOADS)),
+            of_files: parking_lot::Mutex::default(),
+            starting: watch::Sender::new(0),
+            uploads: Arc::new(Semaphore::new(settings.uploads)),
             changing: Mutex::default(),
+            alarms: Alarms::default(),
+            looking_after: parking_lot::Mutex::default(),
+            warm: Arc::new(Semaphore::new(settings.warm.min(Semaphore::MAX_PERMITS))),
+            suspects: Arc::new(Semaphore::new(1)),
+            unnamed: parking_lot::Mutex::default(),
+            leaving: AtomicBool::new(false),
             broken: parking_lot::Mutex::default(),
+            keys,
             settings,
         }))
+    }
+
+    /// Whether the process goes down.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
+    }
+
+    /// Lets go of every run, so that another process can go on with those that are recorded. Returns when
+    /// they are gone, or after that time.
+    pub async fn leave(&self, most: Duration) {
+        self.leaving.store(true, Ordering::Release);
+        self.runs.tell_leaving();
+        let gone = async {
+            while self.runs.to_let_go() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _whoever_is_left_dies_with_the_process = tokio::time::timeout(most, gone).await;
     }
 
     /// What can be called now.

@@ -25,16 +25,41 @@ pub struct Settings {
     pub deadline_ms: u64,
     /// How long a task can be read after its end, in milliseconds.
     pub retention_ms: u64,
+    /// Whether what a run sees is recorded, so that it goes on after the death of its process. If not, tools run
+    /// on the host's own clocks and randomness, and their tasks fail when the server stops.
+    pub durable: bool,
+    /// Longest time for which what a run recorded is kept in memory only, in milliseconds: what it does in that
+    /// time may be done once more after a crash. What anybody can see is kept before it is shown.
+    pub journal_every_ms: u64,
+    /// How long a run that waits for an answer or a time keeps its memory, in milliseconds, if it cost little to
+    /// get there: most people who answer at all answer soon.
+    pub warm_ms: u64,
+    /// Runs that may do so at the same time. Any other is parked as soon as it waits.
+    pub warm: usize,
+    /// Shortest wait for a time that a run is parked for, in milliseconds.
+    pub park_from_ms: u64,
     /// Runs at the same time.
     pub running: usize,
+    /// Of those, the ones of one tenant.
+    pub running_each: usize,
     /// Calls that wait for one of those places.
     pub queued: usize,
+    /// Of those, the ones of one tenant.
+    pub queued_each: usize,
     /// How long a call waits for a place, in milliseconds.
     pub queue_wait_ms: u64,
+    /// How long a call waits for its component to be compiled, in milliseconds.
+    pub compile_wait_ms: u64,
     /// One request body on the protocol's endpoint, in bytes.
     pub request_bytes: usize,
     /// One uploaded component, in bytes.
     pub upload_bytes: usize,
+    /// Uploads at the same time: each is in memory until it is compiled.
+    pub uploads: usize,
+    /// Headers of one request; a client of ours sends about ten, and one for each argument that is repeated.
+    pub headers: usize,
+    /// All headers of one request, in bytes. An argument that is repeated as a header can be long.
+    pub header_bytes: usize,
     /// How long the headers of a request may take, in seconds.
     pub header_s: u64,
     /// How long a request body may pause between two parts, in seconds.
@@ -43,8 +68,12 @@ pub struct Settings {
     pub write_s: u64,
     /// Clients that listen at the same time. Each is a connection that may say nothing for hours.
     pub listeners: usize,
+    /// Of those, the ones of one caller.
+    pub listeners_each: usize,
     /// Tasks that one of them may name: each is read when it begins, and is news that may wait for it.
     pub listen_tasks: usize,
+    /// Early polls of one caller that wait for news: more than a client that is merely hasty ever has.
+    pub early_polls: usize,
     /// Connections at the same time.
     pub connections: usize,
     /// Tools on one page of a list.
@@ -64,16 +93,29 @@ impl Default for Settings {
             progress_every_ms: 25,
             deadline_ms: 7 * 24 * 3_600_000,
             retention_ms: 24 * 3_600_000,
+            durable: true,
+            journal_every_ms: 250,
+            warm_ms: 2_000,
+            warm: 64,
+            park_from_ms: 10_000,
             running: 256,
+            running_each: 256,
             queued: 1_024,
+            queued_each: 1_024,
             queue_wait_ms: 10_000,
+            compile_wait_ms: 120_000,
             request_bytes: 1024 * 1024,
             upload_bytes: 32 * 1024 * 1024,
+            uploads: 8,
+            headers: 64,
+            header_bytes: 64 * 1024,
             header_s: 10,
             body_pause_s: 10,
             write_s: 30,
             listeners: 1_024,
+            listeners_each: 1_024,
             listen_tasks: 100,
+            early_polls: 64,
             connections: 4_096,
             page: 100,
             limits: Limits::default(),

@@ -150,6 +150,10 @@ pub(crate) fn outcome(
             )),
         },
         Ending::Stopped(reason) => stopped(reason),
+        Ending::RecordsEnd { call } => Outcome::Failed(failure(
+            RunReason::HostFault,
+            &format!("a call was only repeated, up to its import call {call}"),
+        )),
         // A guest that fails over its own cancel is cancelled all the same.
         Ending::Fault(fault) if fault.kind != FaultKind::Host && why.is_some() => {
             stopped(why.unwrap_or(StopReason::Cancelled))

@@ -9,12 +9,13 @@ use longshore_catalog::store::{ComponentStore, Installed, StoreError as CatalogE
 use longshore_catalog::tool::Tool;
 use longshore_tasks::id::{Millis, NodeId, TaskId};
 use longshore_tasks::store::{
-    Commit, Figures, Page, Query, Segment, StoreError, Summary, TaskStore,
+    Commit, Figures, Output, Page, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
+    UnfinishedPage,
 };
 use longshore_tasks::task::Task;
 use parking_lot::Mutex;
 
-use crate::successor::{leads_forwards, segments_before};
+use crate::successor::{is_written_under, leads_forwards, segments_before};
 
 /// Tasks and components of one process; clones share them.
 #[derive(Clone, Default)]
@@ -35,7 +36,9 @@ struct State {
 
 struct Row {
     task: Task,
+    /// From the task's base on.
     segments: Vec<Segment>,
+    output: Option<Output>,
 }
 
 struct Pointer {
@@ -72,19 +75,30 @@ impl State {
 
 #[async_trait]
 impl TaskStore for Memory {
-    async fn create(&self, task: Task, segment: Option<Segment>) -> Result<(), StoreError> {
+    async fn create(
+        &self,
+        task: Task,
+        segment: Option<Segment>,
+        output: Option<Output>,
+    ) -> Result<(), StoreError> {
         let mut state = self.0.lock();
         if state.keys.contains_key(&task.id) {
             return Err(StoreError::Exists);
         }
-        if segments_before(&task, segment.is_some()) != Some(0) {
+        if segments_before(&task, segment.as_ref()) != Some(0)
+            || !is_written_under(task.lease.epoch, segment.as_ref())
+        {
             return Err(StoreError::Conflict);
         }
         state.newest += 1;
         let key = state.newest;
         state.keys.insert(task.id, key);
-        let segments = segment.into_iter().collect();
-        state.rows.insert(key, Row { task, segments });
+        let row = Row {
+            task,
+            segments: segment.into_iter().collect(),
+            output,
+        };
+        state.rows.insert(key, row);
         state.changes += 1;
         Ok(())
     }
@@ -98,22 +112,33 @@ impl TaskStore for Memory {
         let state = &mut *guard;
         let key = state.keys.get(&commit.task.id).ok_or(StoreError::Missing)?;
         let row = state.rows.get_mut(key).ok_or(StoreError::Missing)?;
-        if row.task.lease.epoch != commit.from_epoch {
+        if row.task.lease.epoch != commit.from_epoch
+            || !is_written_under(commit.from_epoch, commit.segment.as_ref())
+        {
             return Err(StoreError::Fenced);
         }
-        let before = segments_before(&commit.task, commit.segment.is_some());
+        let before = segments_before(&commit.task, commit.segment.as_ref());
         if !leads_forwards(&commit)
             || row.task.version != commit.from_version
             || row.task.state.name().is_final()
-            || before != Some(row.segments.len() as u64)
+            || row.task.journal.base > commit.task.journal.base
+            || before != Some(row.task.journal.segments)
         {
             return Err(StoreError::Conflict);
         }
         row.segments.extend(commit.segment);
-        let made = (row.task.pinned.clone(), row.task.created_at);
-        row.task = commit.task;
+        let base = commit.task.journal.base;
+        row.segments.retain(|segment| segment.number >= base);
+        if commit.output.is_some() {
+            row.output = commit.output;
+        }
         // What was fixed when the task was made is not part of a change.
-        (row.task.pinned, row.task.created_at) = made;
+        row.task = Task {
+            pinned: row.task.pinned.clone(),
+            created_at: row.task.created_at,
+            journal_key: row.task.journal_key.take(),
+            ..commit.task
+        };
         if row.task.state.name().is_final() {
             row.task.questions.clear();
         }
@@ -130,6 +155,9 @@ impl TaskStore for Memory {
                     .component
                     .as_ref()
                     .is_none_or(|name| row.task.pinned.component == *name)
+                && query
+                    .ids
+                    .is_none_or(|(first, last)| first <= row.task.id && row.task.id <= last)
         });
         let mut tasks = Vec::new();
         let mut last = None;
@@ -152,12 +180,44 @@ impl TaskStore for Memory {
             .collect())
     }
 
+    async fn unfinished(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<UnfinishedPage, StoreError> {
+        let state = self.0.lock();
+        let first = after.map_or(0, |after| after.saturating_add(1));
+        let mut rows = state
+            .rows
+            .range(first..)
+            .filter(|(_, row)| row.task.state.ended_at().is_none());
+        let mut tasks = Vec::new();
+        let mut last = None;
+        for (key, row) in rows.by_ref().take(limit) {
+            tasks.push(unfinished(&row.task));
+            last = Some(*key);
+        }
+        let next = last.filter(|_| rows.next().is_some());
+        Ok(UnfinishedPage { tasks, next })
+    }
+
     async fn segments(&self, id: TaskId) -> Result<Vec<Segment>, StoreError> {
         let state = self.0.lock();
         Ok(state
             .row(id)
             .map(|row| row.segments.clone())
             .unwrap_or_default())
+    }
+
+    async fn segment(&self, id: TaskId, number: u64) -> Result<Option<Segment>, StoreError> {
+        let state = self.0.lock();
+        let mut segments = state.row(id).into_iter().flat_map(|row| &row.segments);
+        Ok(segments.find(|segment| segment.number == number).cloned())
+    }
+
+    async fn output(&self, id: TaskId) -> Result<Option<Output>, StoreError> {
+        let state = self.0.lock();
+        Ok(state.row(id).and_then(|row| row.output.clone()))
     }
 
     async fn sweep(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
@@ -199,6 +259,18 @@ fn summary(task: &Task) -> Summary {
         status_message: task.status.message.clone(),
         created_at: task.created_at,
         updated_at: task.updated_at,
+    }
+}
+
+fn unfinished(task: &Task) -> Unfinished {
+    Unfinished {
+        id: task.id,
+        state: task.state.name(),
+        owner: task.lease.owner.clone(),
+        wake_at: task.wake_at,
+        deadline_at: task.deadline_at,
+        cancel_requested: task.cancel_requested_at.is_some(),
+        stalls: task.stalls,
     }
 }
 
@@ -252,6 +324,21 @@ impl ComponentStore for Memory {
         Ok(before.map_or(Installed::Created, Installed::Replaced))
     }
 
+    async fn keep(&self, component: Component, bytes: Vec<u8>) -> Result<(), CatalogError> {
+        let mut state = self.0.lock();
+        let about = About {
+            size: component.size,
+            tools: component.tools,
+            imports: component.imports,
+            volatile: component.volatile,
+        };
+        state
+            .components
+            .entry(component.digest)
+            .or_insert(Kept { about, bytes });
+        Ok(())
+    }
+
     async fn remove(&self, name: Name) -> Result<bool, CatalogError> {
         let mut state = self.0.lock();
         let removed = state.names.remove(&name).is_some();
@@ -290,7 +377,7 @@ impl ComponentStore for Memory {
             .map(|kept| kept.bytes.clone()))
     }
 
-    async fn collect(&self) -> Result<Vec<Digest>, CatalogError> {
+    async fn collect(&self, served: Vec<Digest>) -> Result<Vec<Digest>, CatalogError> {
         let mut state = self.0.lock();
         let mut needed: HashSet<String> = state
             .unfinished()
@@ -302,6 +389,7 @@ impl ComponentStore for Memory {
                 .values()
                 .map(|pointer| pointer.digest.to_string()),
         );
+        needed.extend(served.iter().map(ToString::to_string));
         let gone: Vec<Digest> = state
             .components
             .keys()

@@ -1,10 +1,9 @@
-//! What may happen to a task, and what follows.
+//! What may happen to a task, and what follows. The rules are in `apply`.
 
 use std::collections::BTreeMap;
 
-use crate::id::{Json, Millis};
-use crate::question::{Fate, Question};
-use crate::task::{Failure, Progress, State, Task, Usage};
+use crate::id::{Json, Millis, NodeId};
+use crate::task::{Failure, Progress, Task, Usage};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,13 +16,46 @@ pub enum Event {
         progress: Option<Progress>,
     },
     /// The guest asked, all of it at once, under keys that this task has never used.
-    Asked(Vec<NewQuestion>),
+    Asked {
+        /// What it asked.
+        questions: Vec<NewQuestion>,
+        /// When it stops waiting, if it does.
+        wake_at: Option<Millis>,
+    },
     /// Somebody answered; keys that wait for nothing are ignored.
     Answered(BTreeMap<String, Json>),
     /// The guest stopped waiting for what is still open.
     Withdrawn,
     /// Somebody wants it to stop.
     CancelRequested,
+    /// A node takes it, to run it. Whoever says so of a task that another node owns has made sure that
+    /// the other is dead.
+    Claimed {
+        /// The node.
+        owner: NodeId,
+    },
+    /// The run made its journal durable, without anything that a client sees.
+    Journalled {
+        /// What all its runs have used.
+        usage: Usage,
+    },
+    /// The run waits for long and was put away. Decide again whether it still waits for the same before
+    /// this is applied to a row that others have changed.
+    Parked {
+        /// When it goes on by itself: at a timer, or at the end of a question's wait.
+        wake_at: Option<Millis>,
+        /// What all its runs have used.
+        usage: Usage,
+    },
+    /// The process that owned it ends in good order.
+    Released {
+        /// What all its runs have used.
+        usage: Usage,
+    },
+    /// The process that owned it died without saying so.
+    Died,
+    /// The operator wants a task that was set aside to be tried again.
+    Readmitted,
     /// The run ended.
     Ended {
         /// How.
@@ -65,7 +97,7 @@ pub struct Step {
 /// What must be done after the commit that justifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Every question is settled: the run goes on.
+    /// The run goes on: every question is settled, or the operator said so.
     Resume,
     /// Its run is to be told that it is cancelled.
     Cancel,
@@ -89,139 +121,13 @@ pub enum Refused {
     /// list is empty, or earlier questions are still open.
     #[error("the questions cannot be asked now")]
     BadQuestions,
-}
-
-impl Task {
-    /// The task after `event`, or why nothing changes.
-    pub fn apply(&self, event: Event, now: Millis) -> Result<Step, Refused> {
-        if self.state.name().is_final() {
-            return Err(Refused::Ended);
-        }
-        let mut task = self.clone();
-        let effects = match event {
-            Event::StatusChanged { message, progress } => task.change_status(message, progress)?,
-            Event::Asked(questions) => task.ask(questions)?,
-            Event::Answered(answers) => task.answer(answers)?,
-            Event::Withdrawn => task.withdraw()?,
-            Event::CancelRequested => task.request_cancel(now)?,
-            Event::Ended { outcome, usage } => task.end(outcome, usage, now),
-        };
-        task.version += 1;
-        // A clock that was set back must not make a later change look earlier.
-        task.updated_at = task.updated_at.max(now);
-        Ok(Step { task, effects })
-    }
-
-    fn change_status(
-        &mut self,
-        message: Option<String>,
-        progress: Option<Progress>,
-    ) -> Result<Vec<Effect>, Refused> {
-        let before = self.status.clone();
-        if message.is_some() {
-            self.status.message = message;
-        }
-        if let Some(new) = progress {
-            let grows = self.status.progress.is_none_or(|old| new.done > old.done);
-            if new.done.is_finite() && new.total.is_none_or(f64::is_finite) && grows {
-                self.status.progress = Some(new);
-            }
-        }
-        if self.status == before {
-            Err(Refused::Nothing)
-        } else {
-            Ok(vec![Effect::Notify])
-        }
-    }
-
-    fn ask(&mut self, questions: Vec<NewQuestion>) -> Result<Vec<Effect>, Refused> {
-        if self.cancel_requested_at.is_some() {
-            return Err(Refused::Cancelling);
-        }
-        if questions.is_empty() || self.state != State::Working {
-            return Err(Refused::BadQuestions);
-        }
-        for NewQuestion { key, request } in questions {
-            if self.questions.iter().any(|asked| asked.key == key) {
-                return Err(Refused::BadQuestions);
-            }
-            self.questions.push(Question {
-                key,
-                request,
-                fate: Fate::Open,
-            });
-        }
-        self.state = State::InputRequired;
-        Ok(vec![Effect::Notify])
-    }
-
-    fn answer(&mut self, mut answers: BTreeMap<String, Json>) -> Result<Vec<Effect>, Refused> {
-        let mut taken = false;
-        for question in &mut self.questions {
-            if question.fate != Fate::Open {
-                continue;
-            }
-            if let Some(answer) = answers.remove(&question.key) {
-                question.fate = Fate::Answered(answer);
-                taken = true;
-            }
-        }
-        if !taken {
-            return Err(Refused::Nothing);
-        }
-        if self.open_questions().next().is_some() {
-            return Ok(vec![Effect::Notify]);
-        }
-        self.state = State::Working;
-        Ok(vec![Effect::Resume, Effect::Notify])
-    }
-
-    fn withdraw(&mut self) -> Result<Vec<Effect>, Refused> {
-        if self.state != State::InputRequired {
-            return Err(Refused::Nothing);
-        }
-        self.withdraw_open();
-        Ok(vec![Effect::Notify])
-    }
-
-    fn request_cancel(&mut self, now: Millis) -> Result<Vec<Effect>, Refused> {
-        if self.cancel_requested_at.is_some() {
-            return Err(Refused::Nothing);
-        }
-        self.cancel_requested_at = Some(now);
-        // What is still open will never be used: the run sees the cancel instead of an answer.
-        self.withdraw_open();
-        Ok(vec![Effect::Cancel, Effect::Notify])
-    }
-
-    fn withdraw_open(&mut self) {
-        for question in &mut self.questions {
-            if question.fate == Fate::Open {
-                question.fate = Fate::Withdrawn;
-            }
-        }
-        self.state = State::Working;
-    }
-
-    fn end(&mut self, outcome: Outcome, usage: Usage, now: Millis) -> Vec<Effect> {
-        let at = now.max(self.created_at);
-        self.state = match outcome {
-            Outcome::Completed(result) => State::Completed { at, result },
-            Outcome::Failed(failure) => {
-                self.status.message = Some(failure.message.clone());
-                State::Failed { at, failure }
-            }
-            Outcome::Cancelled(message) => {
-                if message.is_some() {
-                    self.status.message = message;
-                }
-                State::Cancelled { at }
-            }
-        };
-        self.usage = usage;
-        self.lease.owner = None;
-        self.wake_at = None;
-        self.questions.clear();
-        vec![Effect::Notify]
-    }
+    /// Only a run can say this, or its death, and nobody runs the task.
+    #[error("nobody runs the task")]
+    Unowned,
+    /// The node that claims the task has it already.
+    #[error("this node has the task already")]
+    Owned,
+    /// The task was set aside and is not run until the operator says so.
+    #[error("the task was set aside")]
+    Quarantined,
 }

@@ -37,6 +37,29 @@ impl FromStr for TaskId {
     }
 }
 
+impl TaskId {
+    /// The first and the last id that begin with that text, if any can: at least some of the digits of an id and its
+    /// dashes, as [`TaskId`] prints them.
+    #[must_use]
+    pub fn beginning_with(text: &str) -> Option<(Self, Self)> {
+        let pattern = "00000000-0000-0000-0000-000000000000";
+        let fits = text.len() <= pattern.len()
+            && text.bytes().zip(pattern.bytes()).all(|(byte, sample)| {
+                (sample == b'-') == (byte == b'-')
+                    && (byte == b'-' || matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            });
+        let digits: String = text.chars().filter(|c| *c != '-').collect();
+        if !fits || digits.is_empty() {
+            return None;
+        }
+        let id = |filling: &str| {
+            let all = format!("{digits}{}", filling.repeat(32 - digits.len()));
+            Uuid::try_parse(&all).ok().map(Self)
+        };
+        Some((id("0")?, id("f")?))
+    }
+}
+
 /// An instant in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Millis(pub i64);
@@ -46,6 +69,12 @@ impl Millis {
     #[must_use]
     pub fn plus(self, ms: u64) -> Self {
         Self(self.0.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)))
+    }
+
+    /// The same number without a sign, 0 before 1970.
+    #[must_use]
+    pub fn unsigned(self) -> u64 {
+        u64::try_from(self.0).unwrap_or(0)
     }
 
     /// Milliseconds from `earlier` to this instant, 0 if it lies later.
@@ -76,7 +105,7 @@ impl From<&str> for Json {
 pub struct Principal(pub Arc<str>);
 
 /// Who pays and who is isolated.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tenant(pub Arc<str>);
 
 /// One start of one server process; a restart is another node.
@@ -86,6 +115,23 @@ pub struct NodeId(pub Arc<str>);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_beginning_names_a_range_of_ids() {
+        let id: TaskId = "0f9e8d7c-1111-4222-8333-444455556666".parse().unwrap();
+        let text = id.to_string();
+        for length in 1..=text.len() {
+            let (first, last) = TaskId::beginning_with(&text[..length]).unwrap();
+            assert!(first <= id && id <= last, "{length}");
+        }
+        assert_eq!(TaskId::beginning_with(&text), Some((id, id)));
+        let (first, last) = TaskId::beginning_with("0f9e8d7c-2").unwrap();
+        assert!(!(first <= id && id <= last));
+        let longer = format!("{text}0");
+        for bad in ["", "-", "0F9e8d", "0f9e8d7c1", "0f9e8d7-", "xyz", &longer] {
+            assert_eq!(TaskId::beginning_with(bad), None, "{bad:?}");
+        }
+    }
 
     #[test]
     fn an_id_has_one_spelling() {

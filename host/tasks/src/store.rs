@@ -8,14 +8,22 @@ use crate::task::{StateName, Task};
 /// A place that keeps tasks. Whatever a method has acknowledged survives the death of the process.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
-    /// Keeps a new task, with what its run has journalled so far.
-    async fn create(&self, task: Task, segment: Option<Segment>) -> Result<(), StoreError>;
+    /// Keeps a new task, with what its run has journalled and printed so far. Refused as
+    /// [`StoreError::Conflict`] if the segment is not the first one under the task's lease.
+    async fn create(
+        &self,
+        task: Task,
+        segment: Option<Segment>,
+        output: Option<Output>,
+    ) -> Result<(), StoreError>;
 
     /// The task of that id as it was last committed.
     async fn get(&self, id: TaskId) -> Result<Option<Task>, StoreError>;
 
     /// Replaces a row by its successor, with what its run has journalled since, in one transaction.
-    /// Refused as [`StoreError::Conflict`] unless the row still is what the successor was made from.
+    /// Refused as [`StoreError::Conflict`] unless the row still is what the successor was made from and
+    /// the segment is exactly the next one; as [`StoreError::Fenced`] unless row and segment are of the
+    /// lease that it was made under. Segments below a base that grew are deleted with it.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
     /// One page of tasks, the newest first.
@@ -24,8 +32,23 @@ pub trait TaskStore: Send + Sync {
     /// Up to `limit` tasks that have not ended and that `node` does not own, from oldest to newest.
     async fn orphans(&self, node: NodeId, limit: usize) -> Result<Vec<Task>, StoreError>;
 
-    /// The journal of a task, in order.
+    /// One page of the tasks that have not ended, the oldest first; at most `limit`, and the store may
+    /// give fewer. `after` is where the page before ended.
+    async fn unfinished(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<UnfinishedPage, StoreError>;
+
+    /// The journal of a task from its base on, in order and without a gap.
     async fn segments(&self, id: TaskId) -> Result<Vec<Segment>, StoreError>;
+
+    /// One segment, for whoever does not know whether its commit succeeded: if it is there with the same
+    /// frames, it did.
+    async fn segment(&self, id: TaskId, number: u64) -> Result<Option<Segment>, StoreError>;
+
+    /// What a task has printed, as it was last kept.
+    async fn output(&self, id: TaskId) -> Result<Option<Output>, StoreError>;
 
     /// Deletes up to `limit` ended tasks whose retention is over, with all that belongs to them.
     async fn sweep(&self, now: Millis, limit: usize) -> Result<usize, StoreError>;
@@ -43,21 +66,64 @@ pub struct Commit {
     pub from_epoch: u64,
     /// The successor.
     pub task: Task,
-    /// What its run has journalled since; numbered `task.journal.segments - 1`.
+    /// What its run has journalled since; [`Task::append`] has counted it.
     pub segment: Option<Segment>,
+    /// What its run has printed, in place of what was kept before.
+    pub output: Option<Output>,
 }
 
 /// What one run journalled between two commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
+    /// Its place in the journal, from 0.
+    pub number: u64,
     /// The lease under which it was written.
     pub epoch: u64,
     /// The first host call that it covers.
     pub first_call: u64,
     /// The last host call that it covers.
     pub last_call: u64,
+    /// When it was written.
+    pub written_at: Millis,
     /// The records, sealed.
     pub frames: Vec<u8>,
+}
+
+/// What a task has printed so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Host calls of the run by then, so that a replay does not print again.
+    pub calls: u64,
+    /// What it printed; nothing here looks into it.
+    pub body: Vec<u8>,
+}
+
+/// One page of the tasks that have not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedPage {
+    /// The tasks.
+    pub tasks: Vec<Unfinished>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<u64>,
+}
+
+/// What decides what is to be done with a task that has not ended. No texts: there may be very many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Its name.
+    pub id: TaskId,
+    /// Where it stands.
+    pub state: StateName,
+    /// Who runs it, if anybody does.
+    pub owner: Option<NodeId>,
+    /// When it goes on by itself.
+    pub wake_at: Option<Millis>,
+    /// When it ends as expired.
+    pub deadline_at: Millis,
+    /// Whether it was asked to stop.
+    pub cancel_requested: bool,
+    /// What its trust is made from.
+    pub stalls: u32,
 }
 
 /// Which tasks to list.
@@ -67,6 +133,8 @@ pub struct Query {
     pub state: Option<StateName>,
     /// Only tasks of the component of this name.
     pub component: Option<String>,
+    /// Only tasks whose ids lie between these, both included.
+    pub ids: Option<(TaskId, TaskId)>,
     /// At most so many; the store may give fewer.
     pub limit: usize,
     /// Where the page before ended.

@@ -3,7 +3,8 @@
 use crate::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use crate::question::{Fate, Question};
 
-/// One task. Only [`Task::apply`](crate::event) makes the next one from it.
+/// One task. Only [`Task::apply`] makes the next one from it, and [`Task::append`] counts what is
+/// journalled with that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its name.
@@ -24,15 +25,20 @@ pub struct Task {
     pub lease: Lease,
     /// How far its journal reaches.
     pub journal: JournalTail,
+    /// The key of its journal, itself sealed, or none if it keeps no journal. Fixed when the task was
+    /// made; without it nothing of the journal can be read.
+    pub journal_key: Option<Vec<u8>>,
     /// What it has used so far.
     pub usage: Usage,
     /// What it last said of itself.
     pub status: Status,
     /// When it was asked to stop.
     pub cancel_requested_at: Option<Millis>,
-    /// When a parked task is to go on by itself.
+    /// When it goes on by itself: a parked run at its timer, a question at the end of its wait, and at
+    /// once if nobody owns a task that could go on. None while it runs, and while it is set aside.
     pub wake_at: Option<Millis>,
-    /// Unclean deaths of a process while this task was on a thread, since its last progress.
+    /// Unclean deaths of a process while this task was on a thread, since its last progress. See
+    /// [`Trust`].
     pub stalls: u32,
     /// All that it asked so far; empty once it has ended.
     pub questions: Vec<Question>,
@@ -77,6 +83,34 @@ pub struct Lease {
     pub owner: Option<NodeId>,
 }
 
+/// How far a task is trusted not to take its process with it. Only unclean deaths count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trust {
+    /// It runs with others.
+    Trusted,
+    /// It runs alone, so that another death is certainly its own doing.
+    Suspect,
+    /// It is set aside: seen by all, and run again only when the operator says so.
+    Quarantined,
+}
+
+impl Trust {
+    /// A process may die once or twice for its own reasons; three times under one task are no chance.
+    pub const SUSPECT_FROM: u32 = 3;
+    /// The death of a suspect, which ran alone.
+    pub const QUARANTINED_FROM: u32 = Self::SUSPECT_FROM + 1;
+
+    /// The trust after so many deaths since the last progress.
+    #[must_use]
+    pub fn after(stalls: u32) -> Self {
+        match stalls {
+            0..Self::SUSPECT_FROM => Self::Trusted,
+            Self::SUSPECT_FROM..Self::QUARANTINED_FROM => Self::Suspect,
+            Self::QUARANTINED_FROM.. => Self::Quarantined,
+        }
+    }
+}
+
 /// How far a journal reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalTail {
@@ -84,8 +118,11 @@ pub struct JournalTail {
     pub segments: u64,
     /// Host calls that they cover.
     pub calls: u64,
-    /// The first segment that still counts, after a checkpoint.
+    /// The first segment that still counts: the newest one that begins with a restart point, or the
+    /// first of all. Those below it are deleted.
     pub base: u64,
+    /// CPU time of the guest when that restart point was made, in milliseconds.
+    pub base_cpu_ms: u64,
 }
 
 /// What a task has used, over all its runs.
@@ -241,6 +278,31 @@ impl Task {
         self.questions
             .iter()
             .filter(|question| question.fate == Fate::Open)
+    }
+
+    /// Counts one more segment, which goes into the same commit and reaches up to the host call
+    /// `last_call`. One that begins with a restart point makes all earlier ones useless. After the event
+    /// that says what was used, since that is what a restart need not do again.
+    pub fn append(&mut self, last_call: u64, restart_point: bool) {
+        let number = self.journal.segments;
+        self.journal.segments += 1;
+        self.journal.calls = last_call;
+        if restart_point {
+            self.journal.base = number;
+            self.journal.base_cpu_ms = self.usage.cpu_ms;
+        }
+    }
+
+    /// CPU time that a replay of its journal takes, in milliseconds.
+    #[must_use]
+    pub fn replay_debt_ms(&self) -> u64 {
+        self.usage.cpu_ms.saturating_sub(self.journal.base_cpu_ms)
+    }
+
+    /// How far it is trusted.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        Trust::after(self.stalls)
     }
 
     /// Milliseconds from its creation for which it can be read. While it lives that is a bound which

@@ -19,7 +19,7 @@ async fn a_component_is_shown_with_all_that_matters_of_it() {
         "detach (boolean, optional)",
         "longshore:tool/task@",
         "memory_bytes       67108864",
-        "volatile",
+        "runs are durable",
     ] {
         assert!(
             shown.out.contains(words),
@@ -38,6 +38,9 @@ async fn a_component_is_shown_with_all_that_matters_of_it() {
     assert_eq!(ended.code, 0, "{ended:?}");
     let document = ended.json();
     assert_eq!(document["limits"]["memory_bytes"], 16 << 20, "{document}");
+    assert_eq!(document["durable"], true, "{document}");
+    let unrecorded = alone(&["inspect", text(&modes), "--json", "--set", "durable=false"]).await;
+    let document = unrecorded.json();
     assert_eq!(document["durable"], false, "{document}");
     assert_eq!(
         document["volatile"].as_array().map(Vec::len),
@@ -74,7 +77,11 @@ async fn a_refusal_comes_with_its_reason_and_what_helps() {
         (&[&words], "not-wasm", "your tool chain"),
         (&[&half], "malformed", "build it again"),
         // Settings count here as on a server.
-        (&[&whole, "--set", "upload_mib=0"], "too-large", "upload_"),
+        (
+            &[&whole, "--set", "upload.functions=1"],
+            "too-many-functions",
+            "upload.functions",
+        ),
     ];
     for (arguments, reason, remedy) in rows {
         let arguments = [&["inspect"], arguments].concat();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use longshore_tests::component::{Behaviour, Made, Mode};
+use longshore_tests::component::{Act, Behaviour, Made, Mode};
 use longshore_tests::guests;
 use longshore_tests::process::{Options, Server, command};
 use serde_json::{Value, json};
@@ -265,6 +265,16 @@ async fn a_terminal_shows_progress_and_puts_questions() {
     assert_eq!(code, 0, "{said}");
     // The line is taken away before the result comes.
     assert!(said.ends_with("\r\u{1b}[Kdone: 4 steps\r\n"), "{said:?}");
+
+    // A call that never becomes a task says the same.
+    let mut made = Made::with_tool("held");
+    made.tools[0].mode = Mode::Never;
+    made.call = Behaviour::Does(&[Act::Progress(1.0, Some(4.0)), Act::Sleep(2_000)]);
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let held = folder.path().join("held.wasm");
+    std::fs::write(&held, made.bytes()).expect("it can be written");
+    let (code, said) = on_terminal(&[("working 25 %", "")], &["run", text(&held)]).await;
+    assert_eq!(code, 0, "{said}");
 
     let asking = guests::component("ask-form");
     let typed = [

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use longshore_tests::guests;
+use longshore_tests::http::send;
 use longshore_tests::process::{Options, Server, TOKEN, command};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -42,9 +43,17 @@ async fn a_server_that_is_not_there_is_named_with_the_remedy() {
         .env("LONGSHORE_ADMIN_TOKEN", "guessed")
         .env("LONGSHORE_SERVER", format!("http://{}", server.address));
     wrong.args(["tasks", "list"]);
-    Ended::of(wrong)
-        .await
-        .assert_failed(UNREACHABLE, &["LONGSHORE_ADMIN_TOKEN"]);
+    Ended::of(wrong).await.assert_failed(
+        UNREACHABLE,
+        &["is not the one of this server", "LONGSHORE_ADMIN_TOKEN"],
+    );
+    let reply = send(server.address, "GET", "/v1/node", &[], "").await;
+    let message = reply.expect("the server answers").json()["error"]["message"].take();
+    let message = message.as_str().expect("a message").to_owned();
+    assert!(
+        message.contains("needs the header") && !message.contains("not the one"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -58,10 +67,9 @@ async fn a_server_that_cannot_start_says_why() {
     let (no_wasm, plain) = (file("text.wasm", b"no component"), file("plain", b""));
     let hello = std::fs::read(guests::component("hello")).expect("it can be read");
     let bad_name = file("Bad Name.wasm", &hello);
-    let copy = file("copy.wasm", &hello);
     let same = guests::component("hello");
     let missing = folder.path().join("missing.wasm");
-    let rows: [(&[&str], i32, &[&str]); 9] = [
+    let rows: [(&[&str], i32, &[&str]); 8] = [
         (
             &["--listen", "0.0.0.0:0"],
             CANNOT_START,
@@ -88,12 +96,6 @@ async fn a_server_that_cannot_start_says_why() {
             &["--listen", "127.0.0.1:0", text(&same), text(&same)],
             USAGE,
             &["hello", "rename"],
-        ),
-        // Under two names it still has one tool.
-        (
-            &["--listen", "127.0.0.1:0", text(&same), &copy],
-            CANNOT_START,
-            &["copy", "name-collision"],
         ),
         (
             &["--listen", "127.0.0.1:0", "--data", &plain],
@@ -189,6 +191,12 @@ async fn the_token_is_made_once_kept_private_and_found() {
     assert!(!url.ends_with(":0"), "the port that it got: {line}");
     let file = data.join("admin-token");
     assert!(line.contains(text(&file)), "{line}");
+    // The command in it works as it stands.
+    let hint = format!(
+        "longshore push --server http://{url} --data {} FILE",
+        text(&data)
+    );
+    assert!(line.contains(&hint), "{line} has no {hint}");
     let mode = |path: &Path| {
         std::fs::metadata(path)
             .expect("it is there")
@@ -220,7 +228,7 @@ async fn the_token_is_made_once_kept_private_and_found() {
     assert_ne!(token.trim(), TOKEN);
     Ended::of(other)
         .await
-        .assert_failed(UNREACHABLE, &["admin-token"]);
+        .assert_failed(UNREACHABLE, &["is not the one of this server", text(&file)]);
 
     child.kill().await.expect("it can be killed");
     let (mut child, _) = ready(without_token()).await;

@@ -54,7 +54,7 @@ async fn tasks_are_listed_shown_answered_and_cancelled() {
     );
     against(&server, &["tasks", "list", "--status", "asleep"])
         .await
-        .assert_failed(FAILED, &["input_required"]);
+        .assert_failed(USAGE, &["input_required"]);
 
     let shown = against(&server, &["tasks", "show", &asking]).await;
     assert_eq!((shown.code, shown.err.as_str()), (0, ""), "{shown:?}");
@@ -71,6 +71,22 @@ async fn tasks_are_listed_shown_answered_and_cancelled() {
             "{words:?} is missing: {}",
             shown.out
         );
+    }
+    // In the order of the form's author.
+    let at = |words: &str| shown.out.find(words).expect("it is there");
+    assert!(at("name (string") < at("age (integer") && at("age (integer") < at("choice ("));
+    // A beginning is enough if no other task begins so.
+    let short = against(&server, &["tasks", "show", &asking[..8]]).await;
+    assert_eq!((short.code, &short.out), (0, &shown.out), "{short:?}");
+    for (id, words) in [
+        ("00000000-0000-4000-8000-00000000000", "begins with"),
+        ("xyzxyz", "no such task"),
+        ("000000-", "begins with"),
+        (&asking[..5], "no such task"),
+    ] {
+        against(&server, &["tasks", "show", id])
+            .await
+            .assert_failed(FAILED, &[words]);
     }
     let shown = json_of(&server, &["tasks", "show", &asking]).await;
     assert_eq!(

@@ -7,7 +7,7 @@ use super::{Ended, USAGE, alone};
 
 #[tokio::test]
 async fn what_is_not_understood_is_refused_before_anything_is_done() {
-    let rows: [(&[&str], &[&str]); 14] = [
+    let rows: [(&[&str], &[&str]); 17] = [
         (&[], &["Usage"]),
         (&["serv"], &["serve"]),
         (&["--colour"], &["--colour"]),
@@ -18,6 +18,15 @@ async fn what_is_not_understood_is_refused_before_anything_is_done() {
         (&["serve", "--set", "grace=1"], &["grace_ms"]),
         (&["serve", "--set", "grace_ms=soon"], &["grace_ms", "soon"]),
         (&["serve", "--set", "connections=0"], &["connections"]),
+        (&["serve", "--listen", "localhost"], &["localhost:8383"]),
+        (
+            &["tasks", "list", "--status", "bad"],
+            &["bad", "input_required"],
+        ),
+        (
+            &["tasks", "list", "--cursor", "bad"],
+            &["bad", "there are more"],
+        ),
         (&["push"], &["FILE"]),
         (&["tasks"], &["Usage"]),
         (

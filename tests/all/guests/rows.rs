@@ -1,13 +1,18 @@
 //! The table: what each example is called with, and what a client must see.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
+
+/// No clock that is right stands before it.
+const A_DAY_IN_2025_MS: u64 = 1_750_000_000_000;
 
 /// One call.
 pub(super) struct Row {
     pub(super) component: &'static str,
     pub(super) tool: &'static str,
     pub(super) arguments: Value,
-    /// What is answered to each key that it asks.
+    /// What is answered to each key that it asks. With `null` its task is cancelled at the first question.
     pub(super) answers: Value,
     pub(super) expected: Expected,
 }
@@ -22,6 +27,10 @@ pub(super) enum Expected {
     Error(Problem),
     /// The call becomes a task, which completes with this result.
     Completed(Value),
+    /// The call becomes a task, which completes with a result of which this is true: for what chance has a part in.
+    CompletedThat(fn(&Value) -> bool),
+    /// The call becomes a task, which ends as cancelled.
+    Cancelled,
 }
 
 /// An error: its number, all of its data, and a part of its message.
@@ -49,6 +58,13 @@ fn asking(component: &'static str, arguments: Value, answers: Value, text: &str)
     Row {
         answers,
         ..row(component, arguments, Expected::Completed(says(text)))
+    }
+}
+
+fn cancelled(component: &'static str) -> Row {
+    Row {
+        answers: Value::Null,
+        ..row(component, json!({}), Expected::Cancelled)
     }
 }
 
@@ -86,7 +102,7 @@ fn closed() -> Value {
 }
 
 pub(super) fn rows() -> Vec<Row> {
-    use Expected::{Completed, Error, Result, ResultThat};
+    use Expected::{Completed, CompletedThat, Error, Result, ResultThat};
     let ada = || accept(&json!({ "name": "Ada", "age": 36, "choice": "green" }));
     let mut rows = vec![
         row(
@@ -173,6 +189,31 @@ pub(super) fn rows() -> Vec<Row> {
             json!({ "what": "the launch" }),
             json!({ "approve": declined() }),
             "not approved: the launch",
+        ),
+        asking(
+            "cleanup",
+            json!({}),
+            json!({ "keep": accept(&json!({ "keep": true })) }),
+            "kept",
+        ),
+        asking(
+            "cleanup",
+            json!({}),
+            json!({ "keep": declined() }),
+            "removed",
+        ),
+        cancelled("cleanup"),
+        // Pieces of work
+        row(
+            "steps",
+            json!({ "n": 3 }),
+            Completed(stepped(&[168, 303, 430])),
+        ),
+        row("steps", json!({ "n": 0 }), Completed(stepped(&[]))),
+        row(
+            "resumable",
+            json!({ "n": 3 }),
+            Completed(says("430 primes in 3 units")),
         ),
         // Results
         row(
@@ -316,11 +357,38 @@ pub(super) fn rows() -> Vec<Row> {
             "cancelled",
             ended(1009, "bad-output", "nobody cancelled it"),
         ),
+        tool(
+            "limits",
+            "reach",
+            json!({ "what": "random", "amount": 1000 }),
+            Completed(says("got 1000 bytes")),
+        ),
+        tool(
+            "limits",
+            "reach",
+            json!({ "what": "handles", "amount": 20_000 }),
+            ended(1005, "handle-limit", "more handles than allowed"),
+        ),
         breaking(
             "nested-step",
             ended(1000, "trap", r#"step-begin within the step "outer""#),
         ),
     ];
+    // The same in each language
+    for name in ["dice", "dice-python", "dice-typescript"] {
+        let bets = json!({ "bet": accept(&json!({ "bet": 3 })), "again": accept(&json!({ "again": true })) });
+        let bets_not = json!({ "bet": declined(), "again": closed() });
+        for (answers, is_fine) in [
+            (bets, was_rolled_twice as fn(&Value) -> bool),
+            (bets_not, was_rolled_once),
+        ] {
+            rows.push(Row {
+                answers,
+                ..row(name, json!({}), CompletedThat(is_fine))
+            });
+        }
+        rows.push(cancelled(name));
+    }
     rows.extend(conformance());
     rows
 }
@@ -442,6 +510,49 @@ fn counted(words: u64, lines: u64, characters: u64) -> Value {
     let structured = json!({ "words": words, "lines": lines, "characters": characters });
     let text = format!(r#"{{"words":{words},"lines":{lines},"characters":{characters}}}"#);
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": structured })
+}
+
+/// Primes below 1000, 2000 and so on.
+fn stepped(primes: &[u32]) -> Value {
+    let structured = json!({ "primes": primes });
+    let list = serde_json::to_string(primes).expect("numbers have a JSON form");
+    let text = format!(r#"{{"primes":{list}}}"#);
+    json!({ "content": [{ "type": "text", "text": text }], "structuredContent": structured })
+}
+
+fn was_rolled_twice(result: &Value) -> bool {
+    was_rolled(result, &json!(3), &json!(true), 2)
+}
+
+fn was_rolled_once(result: &Value) -> bool {
+    was_rolled(result, &Value::Null, &Value::Null, 1)
+}
+
+/// The result tells those answers, that many rolls of a die, and clocks that go on: later at the end than before, and
+/// at least by the two times of 20 ms that were waited.
+fn was_rolled(result: &Value, bet: &Value, again: &Value, rolls: usize) -> bool {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    let Ok(seen) = serde_json::from_str::<Value>(text) else {
+        return false;
+    };
+    let numbers = |key: &str| -> Vec<u64> {
+        let list = seen[key].as_array().into_iter().flatten();
+        list.filter_map(Value::as_u64).collect()
+    };
+    let sides: BTreeSet<u64> = numbers("sides").into_iter().collect();
+    let rolled = numbers("rolls");
+    let (wall, steady) = (numbers("wallMs"), numbers("steadyMs"));
+    let random = seen["random"].as_str().unwrap_or_default();
+    result["content"].as_array().map(Vec::len) == Some(1)
+        && seen["bet"] == *bet
+        && seen["again"] == *again
+        && rolled.len() == rolls
+        && rolled.iter().all(|side| sides.contains(side))
+        && sides.into_iter().eq(1..=6)
+        && random.len() == 16
+        && u64::from_str_radix(random, 16).is_ok()
+        && matches!(*wall, [before, after] if before > A_DAY_IN_2025_MS && before + 40 <= after)
+        && matches!(*steady, [between, end] if between >= 40 && between <= end)
 }
 
 fn every_kind() -> Value {

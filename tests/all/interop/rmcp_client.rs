@@ -7,13 +7,15 @@ use longshore_tests::wait;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
     ClientConfig, ElicitationCapability, ErrorCode, FormElicitationCapability, GetTaskParams,
-    GetTaskResult, Implementation, InputRequest, JsonObject, ProtocolVersion, TASKS_EXTENSION_ID,
-    TaskPayload, TaskStatus, UpdateTaskParams,
+    GetTaskResult, Implementation, InputRequest, JsonObject, ProtocolVersion, SubscriptionFilter,
+    TASKS_EXTENSION_ID, TaskPayload, TaskStatus, UpdateTaskParams,
 };
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{RoleClient, ServiceError};
 use serde_json::{Value, json};
+
+use super::script::tell_lacks;
 
 type Client = RunningService<RoleClient, ClientConfig>;
 
@@ -249,6 +251,18 @@ async fn answers_what_a_task_asks() {
         let result = completed(until(&client, &id, |status| status.is_terminal()).await);
         assert_eq!((text(&result), result.is_error), (expected, None));
     }
+}
+
+#[test]
+fn lacks_task_ids_in_listen() {
+    let filter = json!({ "toolsListChanged": true, "taskIds": ["any"] });
+    let filter: SubscriptionFilter = serde_json::from_value(filter).expect("it is a filter");
+    let written = serde_json::to_value(&filter).expect("it can be written");
+    assert_eq!(written, json!({ "toolsListChanged": true }));
+    tell_lacks(
+        "rmcp 3.11.0",
+        &["task ids in subscriptions/listen: it polls"],
+    );
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use longshore_tests::component::Made;
 
-use super::{Row, binary, check, compiles, server};
+use super::{Row, binary, check, compiles, exporting_tools, server};
 
 /// Components in components, each level starting the one below ten times: ten million instances.
 fn instantiation_bomb() -> Vec<u8> {
@@ -25,7 +25,7 @@ fn chain(first: &str, next: impl Fn(usize) -> String, levels: usize) -> Vec<u8> 
     for level in 1..levels {
         text += &format!("(type $t{level} {})", next(level - 1));
     }
-    binary(&(text + ")"))
+    binary(&exporting_tools(&(text + ")")))
 }
 
 fn nested_lists(levels: usize) -> Vec<u8> {
@@ -144,7 +144,13 @@ async fn what_the_validator_tells_is_refused_by_its_reason() {
         ("(type (future u32))", "async"),
     ];
     let mut rows: Vec<Row> = rows
-        .map(|(inside, says)| Row::text(&format!("(component {inside})"), "feature-off", says))
+        .map(|(inside, says)| {
+            Row::text(
+                &exporting_tools(&format!("(component {inside})")),
+                "feature-off",
+                says,
+            )
+        })
         .into();
     rows.extend([
         Row::new("lists 101 deep", nested_lists(101), "type-depth", "nesting"),
@@ -174,7 +180,7 @@ async fn what_the_validator_tells_is_refused_by_its_reason() {
 
 /// A component with one import of this name and kind.
 fn importing(import: &str) -> String {
-    format!("(component (import {import}))")
+    exporting_tools(&format!("(component (import {import}))"))
 }
 
 /// A component that exports an instance with these functions, each answering with a number.
@@ -283,9 +289,9 @@ async fn nothing_is_kept_of_what_was_refused() {
     check(
         &server,
         vec![Row::text(
-            "(component (core module (func)))",
+            &exporting_tools("(component (core module (func)))"),
             "world",
-            "tools",
+            "`list-tools`",
         )],
     )
     .await;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -13,15 +14,20 @@ use wasmtime::component::Component;
 use crate::compile::{ChildCommand, CompileLimits};
 use crate::control::Control;
 use crate::ending::{Block, Ended, Ending, Fault, FaultKind};
+use crate::journal::{Journal, MOST_RECORDED};
 use crate::outside::{Outside, OwnedChange};
 use crate::precheck::Bounds;
 use crate::refusal::Refusal;
-use crate::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings};
+use crate::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings, WasiKind};
 
 /// Longer than anything here takes on a machine that is busy with other things.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn sandbox(threads: usize) -> Sandbox {
+    sandbox_with(WasiKind::Virtual, threads)
+}
+
+pub(super) fn sandbox_with(wasi: WasiKind, threads: usize) -> Sandbox {
     let settings = Settings {
         child: ChildCommand {
             program: "/nowhere".into(),
@@ -32,6 +38,7 @@ pub(super) fn sandbox(threads: usize) -> Sandbox {
         guest_threads: threads,
         bounds: Bounds::default(),
         compile_limits: CompileLimits::default(),
+        wasi,
     };
     Sandbox::new(settings).unwrap()
 }
@@ -56,7 +63,17 @@ pub(super) fn run_of(prepared: Prepared) -> Run {
         limits: Limits::default(),
         outside: Arc::new(Remembers::default()),
         control: Control::default(),
+        journal: Journal::fresh(origin()),
         first_turn: FirstTurn::Queued,
+    }
+}
+
+/// A call that was made in 2001.
+pub(super) fn origin() -> Origin {
+    Origin {
+        created_at_ms: 1_000_000_000_000,
+        random_key: [7; 32],
+        most: MOST_RECORDED,
     }
 }
 
@@ -111,9 +128,19 @@ pub(super) async fn until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
+/// The time since the call was made.
+pub(super) struct Since(tokio::time::Instant);
+
+impl Default for Since {
+    fn default() -> Self {
+        Self(tokio::time::Instant::now())
+    }
+}
+
 /// An outside that remembers what it was told, and answers what it was given to answer.
 #[derive(Default)]
 pub(super) struct Remembers {
+    pub(super) since: Since,
     pub(super) statuses: Mutex<Vec<String>>,
     pub(super) progress: Mutex<Vec<(f64, Option<f64>)>>,
     pub(super) logs: Mutex<Vec<String>>,
@@ -131,8 +158,19 @@ impl Outside for Remembers {
         "the-call".into()
     }
 
-    fn time_left_ms(&self) -> Option<u64> {
-        Some(7)
+    fn deadline_ms(&self) -> Option<u64> {
+        Some(3_600_000)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.since.0.elapsed().as_millis()).unwrap()
+    }
+
+    async fn wait_until(&self, ms: u64) {
+        match self.since.0.checked_add(Duration::from_millis(ms)) {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
     }
 
     fn set_status(&self, message: String) {
@@ -153,7 +191,8 @@ impl Outside for Remembers {
     async fn ask(
         &self,
         questions: Vec<Question>,
-        _wait_ms: Option<u64>,
+        _until: Option<u64>,
+        _before: bool,
     ) -> Result<Vec<Answer>, AskError> {
         self.asked.lock().push(questions);
         match &self.answers {
@@ -162,7 +201,9 @@ impl Outside for Remembers {
         }
     }
 
-    fn log(&self, _level: LogLevel, _logger: Option<String>, message: String) {
+    async fn settle(&self) {}
+
+    fn log(&self, _call: u64, _level: LogLevel, _logger: Option<String>, message: String) {
         self.logs.lock().push(message);
     }
 
@@ -250,6 +291,8 @@ const TYPES: [(&str, &str); 10] = [
     ),
 ];
 
+const RESUME: &str = r#"(param "name" string) (param "arguments" string) (param "state" (list u8))
+    (result (result $tool-result (error $call-error)))"#;
 const LIST: &str = "(result (list $tool))";
 const CALL: &str = r#"(param "name" string) (param "arguments" string)
     (result (result $tool-result (error $call-error)))"#;
@@ -306,8 +349,36 @@ impl Guest<'_> {
     }
 }
 
+/// The same guest, which also exports `resume-tool` of its core module.
+pub(super) fn restartable(guest: &Guest<'_>) -> String {
+    let args: String = TYPES
+        .iter()
+        .map(|(name, _)| format!("(with \"{name}\" (type ${name}))\n"))
+        .collect();
+    let shim = shim_of("restart-shim", &[("resume-tool", "resume", RESUME)]);
+    let text = guest.text();
+    let inner = text.strip_suffix(')').expect("it ends with its component");
+    format!(
+        r#"{inner}
+(func $resume {RESUME}
+    (canon lift (core func $i "resume-tool") (memory (core memory $i "memory")) (realloc (core func $i "realloc"))))
+{shim}
+(instance $restart (instantiate $restart-shim {args} (with "resume" (func $resume))))
+(export "longshore:tool/restart@0.1.0" (instance $restart))
+)"#
+    )
+}
+
 /// Gives the types their names, without which a function that uses them cannot be exported.
 fn shim() -> String {
+    shim_of(
+        "shim",
+        &[("list-tools", "list", LIST), ("call-tool", "call", CALL)],
+    )
+}
+
+/// Such a component, with these functions: their names outside, their names here, their types.
+fn shim_of(name: &str, functions: &[(&str, &str, &str)]) -> String {
     let imports: String = TYPES
         .iter()
         .map(|(name, shape)| {
@@ -326,17 +397,16 @@ fn shim() -> String {
             )
         })
         .collect();
-    let (list, call) = (LIST.replace('$', "$out-"), CALL.replace('$', "$out-"));
-    format!(
-        r#"(component $shim
-{imports}
-(import "list" (func $list {LIST}))
-(import "call" (func $call {CALL}))
-{exports}
-(export "list-tools" (func $list) (func {list}))
-(export "call-tool" (func $call) (func {call}))
-)"#
-    )
+    let functions: String = functions
+        .iter()
+        .map(|(outer, inner, shape)| {
+            let out = shape.replace('$', "$out-");
+            format!(
+                "(import \"{inner}\" (func ${inner} {shape}))\n(export \"{outer}\" (func ${inner}) (func {out}))\n"
+            )
+        })
+        .collect();
+    format!("(component ${name}\n{imports}\n{exports}\n{functions})")
 }
 
 /// Of `task`: what can be imported without types. `set-status` needs a memory that exists before the

@@ -13,17 +13,20 @@ use longshore_catalog::component::{Component, Name};
 use longshore_catalog::store::Installed;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::store::{Query as TaskQuery, StoreError, Summary};
-use longshore_tasks::task::{State as TaskState, StateName, Task};
+use longshore_tasks::task::{State as TaskState, StateName, Task, Trust};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::App;
-use super::body::{self, BodyError};
+use super::body::{self, BodyError, Most};
 use super::whole;
-use crate::components::{ChangeError, Receipt};
+use crate::components::{ChangeError, Receipt, Source};
 use crate::follow::{FollowError, Followed};
+use crate::history::HistoryError;
+use crate::reason::{RequestReason, RunReason};
 use crate::run::Output;
+use crate::trial::export::Export;
 use crate::wire;
 use longshore_protocol::timestamp::iso8601;
 
@@ -37,12 +40,12 @@ pub(super) struct ApiError {
 impl ApiError {
     pub(super) fn new(
         status: StatusCode,
-        reason: &'static str,
+        reason: impl Into<&'static str>,
         message: impl Into<String>,
     ) -> Self {
         Self {
             status,
-            reason,
+            reason: reason.into(),
             message: message.into(),
         }
     }
@@ -50,7 +53,7 @@ impl ApiError {
     fn unavailable(error: &impl ToString) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "store-unavailable",
+            RequestReason::StoreUnavailable,
             error.to_string(),
         )
     }
@@ -82,7 +85,9 @@ impl From<ChangeError> for ApiError {
                 Self::new(status, refusal.reason, message)
             }
             ChangeError::Static(_) => Self::new(StatusCode::CONFLICT, "static-name", message),
-            ChangeError::Unknown(_) => Self::new(StatusCode::NOT_FOUND, "not-found", message),
+            ChangeError::Unknown(_) => {
+                Self::new(StatusCode::NOT_FOUND, RequestReason::NotFound, message)
+            }
             ChangeError::Store(error) => Self::unavailable(&error),
         }
     }
@@ -92,24 +97,31 @@ impl From<FollowError> for ApiError {
     fn from(error: FollowError) -> Self {
         let message = error.to_string();
         match error {
-            FollowError::Unknown => Self::new(StatusCode::NOT_FOUND, "not-found", message),
-            FollowError::Answer(_) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "answer", message)
+            FollowError::Unknown => {
+                Self::new(StatusCode::NOT_FOUND, RequestReason::NotFound, message)
             }
+            FollowError::Answer(_) => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                RequestReason::Answer,
+                message,
+            ),
             FollowError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<HistoryError> for ApiError {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::Follow(error) => error.into(),
+            HistoryError::Unusable(message) => Self::new(StatusCode::CONFLICT, "journal", message),
         }
     }
 }
 
 impl From<BodyError> for ApiError {
     fn from(error: BodyError) -> Self {
-        let reason = match error {
-            BodyError::TooLarge { .. } => "too-large",
-            BodyError::TooSlow => "too-slow",
-            BodyError::Broken => "broken",
-            BodyError::Encoded => "encoding",
-        };
-        Self::new(error.status(), reason, error.message())
+        Self::new(error.status(), error.reason(), error.message())
     }
 }
 
@@ -117,7 +129,7 @@ pub(super) async fn nothing_here(OriginalUri(uri): OriginalUri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
     ApiError::new(
         StatusCode::NOT_FOUND,
-        "not-found",
+        RequestReason::NotFound,
         format!(
             "nothing is at {path}: MCP is at /mcp, the admin API under /v1 (components, tasks, node)"
         ),
@@ -128,7 +140,7 @@ pub(super) async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) 
     let path: String = uri.path().chars().take(200).collect();
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        "method",
+        RequestReason::Method,
         format!("{method} is not possible at {path}"),
     )
 }
@@ -148,7 +160,7 @@ pub(super) async fn components(State(app): State<App>) -> Json<Value> {
     let registry = app.server.registry();
     let components: Vec<Value> = registry
         .components()
-        .map(|entry| describe(&entry.component, entry.payload.is_static))
+        .map(|entry| describe(&entry.component, entry.payload.source))
         .collect();
     let broken: Vec<Value> = app
         .server
@@ -171,10 +183,10 @@ pub(super) async fn component(
     let entry = registry
         .component(&name)
         .ok_or_else(|| ApiError::from(ChangeError::Unknown(name.clone())))?;
-    Ok(Json(describe(&entry.component, entry.payload.is_static)))
+    Ok(Json(describe(&entry.component, entry.payload.source)))
 }
 
-pub(crate) fn describe(component: &Component, is_static: bool) -> Value {
+pub(crate) fn describe(component: &Component, source: Source) -> Value {
     let tools: Vec<Value> = component
         .tools
         .iter()
@@ -195,30 +207,53 @@ pub(crate) fn describe(component: &Component, is_static: bool) -> Value {
         "tools": tools,
         "imports": component.imports,
         "volatile": component.volatile,
-        "static": is_static,
+        "static": source.is_static(),
+        "source": source.as_str(),
         "installedAt": iso8601(component.installed_at_ms),
     })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InstallQuery {
+    /// Whether what is remembered of an earlier attempt is put aside.
+    #[serde(default)]
+    again: bool,
 }
 
 pub(super) async fn install(
     State(app): State<App>,
     path: PathOf<String>,
+    query: Result<Query<InstallQuery>, QueryRejection>,
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let name = name(path)?;
+    let Query(InstallQuery { again }) = query.map_err(|rejection| {
+        let message = rejection.body_text();
+        ApiError::new(StatusCode::BAD_REQUEST, RequestReason::Query, message)
+    })?;
     let place = Arc::clone(&app.server.uploads)
         .try_acquire_owned()
         .map_err(|_| {
             ApiError::new(
                 StatusCode::TOO_MANY_REQUESTS,
-                "busy",
-                "too many uploads at once: try again when one of them is done",
+                RunReason::Busy.as_str(),
+                format!(
+                    "{} uploads are taken in at once, which is all there may be (uploads): try again when one of them is done",
+                    app.server.settings.uploads
+                ),
             )
         })?;
     let (parts, body) = request.into_parts();
     let settings = &app.server.settings;
     let pause = Duration::from_secs(settings.body_pause_s);
-    let bytes = body::read(&parts.headers, body, settings.upload_bytes, pause).await?;
+    let bytes = body::read(
+        &parts.headers,
+        body,
+        Most::of("upload_mib", settings.upload_bytes),
+        pause,
+    )
+    .await?;
     let server = app.server.clone();
     let Receipt {
         component,
@@ -226,6 +261,9 @@ pub(super) async fn install(
         warnings,
     } = whole(async move {
         let _until_it_is_done = place;
+        if again {
+            server.forgive(&bytes);
+        }
         server.install(name, bytes).await
     })
     .await?;
@@ -269,6 +307,8 @@ const LIST_MOST: usize = 500;
 pub(super) struct ListQuery {
     status: Option<String>,
     component: Option<String>,
+    /// How its id begins.
+    id: Option<String>,
     limit: Option<usize>,
     cursor: Option<u64>,
 }
@@ -277,7 +317,8 @@ pub(super) async fn tasks(
     State(app): State<App>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "query", message);
+    let bad =
+        |message: String| ApiError::new(StatusCode::BAD_REQUEST, RequestReason::Query, message);
     let Query(query) = query.map_err(|rejection| bad(rejection.body_text()))?;
     let state = query
         .status
@@ -287,12 +328,19 @@ pub(super) async fn tasks(
                 .ok_or_else(|| bad(format!("status must be one of {}", known.join(", "))))
         })
         .transpose()?;
+    let ids = match query.id.as_deref().map(TaskId::beginning_with) {
+        None => None,
+        Some(Some(range)) => Some(range),
+        // No id begins so.
+        Some(None) => return Ok(Json(json!({ "tasks": [], "cursor": null }))),
+    };
     let page = app
         .server
         .tasks
         .list(TaskQuery {
             state,
             component: query.component,
+            ids,
             limit: query.limit.unwrap_or(LIST).clamp(1, LIST_MOST),
             after: query.cursor,
         })
@@ -326,7 +374,45 @@ pub(super) async fn task(
 ) -> Result<Response, ApiError> {
     let id = task_id(path)?;
     let task = app.server.task(id, None).await?;
-    Ok(show(&task, app.server.runs.output(id)))
+    let output = app.server.output_of(&task).await?;
+    Ok(show(&task, output))
+}
+
+pub(super) async fn history(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<Json<Value>, ApiError> {
+    Ok(Json(app.server.history(task_id(path)?).await?))
+}
+
+pub(super) async fn export(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<Json<Export>, ApiError> {
+    Ok(Json(app.server.export(task_id(path)?).await?))
+}
+
+pub(super) async fn resume(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<Json<Value>, ApiError> {
+    let id = task_id(path)?;
+    let server = app.server.clone();
+    let followed = whole(async move { server.readmit_task(id).await }).await?;
+    let task = app.server.task(id, None).await?;
+    if followed == Followed::Unchanged {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "not-quarantined",
+            format!(
+                "the task is not set aside: it is {}",
+                task.state.name().as_str()
+            ),
+        ));
+    }
+    Ok(Json(
+        json!({ "id": id.to_string(), "status": task.state.name().as_str() }),
+    ))
 }
 
 fn show(task: &Task, output: Option<Output>) -> Response {
@@ -368,6 +454,11 @@ fn show(task: &Task, output: Option<Output>) -> Response {
         "ttlMs": task.ttl_ms(),
         "cpuMs": output.as_ref().and_then(|output| output.cpu_ms).unwrap_or(task.usage.cpu_ms),
         "activeMs": task.usage.active_ms,
+        "parked": task.lease.owner.is_none() && !task.state.name().is_final(),
+        "quarantined": task.trust() == Trust::Quarantined,
+        "wakeAt": task.wake_at.map(|at| iso8601(at.0)),
+        "replayDebtMs": task.replay_debt_ms(),
+        "journalSegments": task.journal.segments - task.journal.base,
         "questions": questions,
         "result": result,
         "error": error,
@@ -410,7 +501,8 @@ pub(super) async fn answer(
 }
 
 async fn answer_read(app: App, id: TaskId, bytes: Vec<u8>) -> Result<Json<Value>, ApiError> {
-    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "body", message);
+    let bad =
+        |message: String| ApiError::new(StatusCode::BAD_REQUEST, RequestReason::Body, message);
     let Answers { answers } = serde_json::from_slice(&bytes).map_err(|error| {
         bad(format!(
             "the body must be {{\"answers\": {{KEY: {{\"action\": …, \"content\": …}}}}}}: {error}"
@@ -430,7 +522,7 @@ async fn answer_read(app: App, id: TaskId, bytes: Vec<u8>) -> Result<Json<Value>
         };
         return Err(ApiError::new(
             StatusCode::CONFLICT,
-            "not-asked",
+            RequestReason::NotAsked,
             format!("the task does not ask {unknown:?}: {open}"),
         ));
     }
@@ -442,7 +534,7 @@ async fn answer_read(app: App, id: TaskId, bytes: Vec<u8>) -> Result<Json<Value>
     if followed == Followed::Unchanged {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
-            "not-asked",
+            RequestReason::NotAsked,
             "somebody else answered first, or the task does not ask any more",
         ));
     }
@@ -471,5 +563,11 @@ async fn read_json(app: &App, request: Request<Body>) -> Result<Vec<u8>, ApiErro
     let (parts, body) = request.into_parts();
     let settings = &app.server.settings;
     let pause = Duration::from_secs(settings.body_pause_s);
-    Ok(body::read(&parts.headers, body, settings.request_bytes, pause).await?)
+    Ok(body::read(
+        &parts.headers,
+        body,
+        Most::of("request_kib", settings.request_bytes),
+        pause,
+    )
+    .await?)
 }

@@ -6,6 +6,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 
+use crate::reason::RequestReason;
+
 /// The least that a body must bring, in bytes a second, once its first pause is over: far below the
 /// slowest network, and enough that nobody holds a connection for days with a byte now and then.
 const LEAST_RATE: u64 = 4 * 1024;
@@ -13,14 +15,26 @@ const LEAST_RATE: u64 = 4 * 1024;
 /// to read the answer instead of finding the connection broken.
 const TAKEN_IN_FOR: Duration = Duration::from_secs(2);
 
+/// How large a body may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Most {
+    /// The setting that says so.
+    key: &'static str,
+    bytes: usize,
+}
+
+impl Most {
+    /// So many bytes, by that setting.
+    pub(super) fn of(key: &'static str, bytes: usize) -> Self {
+        Self { key, bytes }
+    }
+}
+
 /// Why a body was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
     /// It is larger than allowed.
-    TooLarge {
-        /// The bound, in bytes.
-        most: usize,
-    },
+    TooLarge(Most),
     /// It paused for too long.
     TooSlow,
     /// The connection broke.
@@ -32,16 +46,27 @@ pub(super) enum BodyError {
 impl BodyError {
     pub(super) fn status(self) -> StatusCode {
         match self {
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Broken => StatusCode::BAD_REQUEST,
             Self::Encoded => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         }
     }
 
+    pub(super) fn reason(self) -> RequestReason {
+        match self {
+            Self::TooLarge(_) => RequestReason::TooLarge,
+            Self::TooSlow => RequestReason::TooSlow,
+            Self::Broken => RequestReason::Broken,
+            Self::Encoded => RequestReason::Encoding,
+        }
+    }
+
     pub(super) fn message(self) -> String {
         match self {
-            Self::TooLarge { most } => format!("the request body is larger than {most} bytes"),
+            Self::TooLarge(Most { key, bytes }) => format!(
+                "the request body is larger than {bytes} bytes: send less, or raise the server's setting {key}"
+            ),
             Self::TooSlow => "the request body came too slowly".to_owned(),
             Self::Broken => "the request body ended before its time".to_owned(),
             Self::Encoded => "the request body is compressed: send it as it is".to_owned(),
@@ -53,7 +78,7 @@ impl BodyError {
 pub(super) async fn read(
     headers: &HeaderMap,
     mut body: Body,
-    most: usize,
+    most: Most,
     pause: Duration,
 ) -> Result<Vec<u8>, BodyError> {
     if headers
@@ -67,9 +92,9 @@ pub(super) async fn read(
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok())
         .and_then(|length| length.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > most) {
-        tokio::spawn(take_in(body, most));
-        return Err(BodyError::TooLarge { most });
+    if announced.is_some_and(|length| length > most.bytes) {
+        tokio::spawn(take_in(body, most.bytes));
+        return Err(BodyError::TooLarge(most));
     }
     let began = Instant::now();
     let mut read = Vec::with_capacity(announced.unwrap_or(0));
@@ -83,9 +108,9 @@ pub(super) async fn read(
             Ok(Some(Ok(frame))) => frame,
         };
         if let Ok(data) = frame.into_data() {
-            if read.len() + data.len() > most {
-                tokio::spawn(take_in(body, most));
-                return Err(BodyError::TooLarge { most });
+            if read.len() + data.len() > most.bytes {
+                tokio::spawn(take_in(body, most.bytes));
+                return Err(BodyError::TooLarge(most));
             }
             read.extend_from_slice(&data);
         }
@@ -110,6 +135,11 @@ async fn take_in(mut body: Body, most: usize) {
 mod tests {
     use super::*;
 
+    const MOST: Most = Most {
+        key: "key",
+        bytes: 4,
+    };
+
     async fn check(
         headers: &[(header::HeaderName, &'static str)],
         body: Body,
@@ -118,7 +148,7 @@ mod tests {
             .iter()
             .map(|(name, value)| (name.clone(), value.parse().unwrap()))
             .collect();
-        read(&headers, body, 4, Duration::from_millis(50)).await
+        read(&headers, body, MOST, Duration::from_millis(50)).await
     }
 
     #[tokio::test]
@@ -126,12 +156,12 @@ mod tests {
         assert_eq!(check(&[], Body::from("1234")).await, Ok(b"1234".to_vec()));
         assert_eq!(
             check(&[], Body::from("12345")).await,
-            Err(BodyError::TooLarge { most: 4 })
+            Err(BodyError::TooLarge(MOST))
         );
         let length = (header::CONTENT_LENGTH, "5");
         assert_eq!(
             check(&[length], Body::empty()).await,
-            Err(BodyError::TooLarge { most: 4 })
+            Err(BodyError::TooLarge(MOST))
         );
         let gzip = (header::CONTENT_ENCODING, "gzip");
         assert_eq!(
@@ -159,7 +189,7 @@ mod tests {
         let dripping = read(
             &headers,
             Body::from_stream(drops),
-            1_000_000,
+            Most::of("key", 1_000_000),
             Duration::from_millis(100),
         );
         assert_eq!(dripping.await, Err(BodyError::TooSlow));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::App;
 use super::admin::ApiError;
+use crate::server::Server;
 
 pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError> {
     let server = &app.server;
@@ -17,22 +18,35 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
         "node": *server.node.0,
         "uptimeMs": u64::try_from(server.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         "components": registry.components().count(),
+        "preparing": server.preparing(),
         "broken": server.broken.lock().len(),
         "tools": registry.tools().count(),
         "runs": {
             "live": server.runs.count(),
             "liveStores": sandbox.live_stores,
             "started": sandbox.started,
-            "waiting": server.admission.waiting(),
+            "queued": server.admission.waiting(),
+            "parked": server.alarms.count(),
             "most": server.settings.running,
         },
+        "tenants": tenants(server),
         "listeners": server.bus.count(),
         "polls": { "waiting": server.polls.waiting() },
         "uploads": server.uploading(),
-        "sandbox": { "compiles": sandbox.compiles, "guestThreads": sandbox.guest_threads },
+        "sandbox": { "compiles": sandbox.compiles, "compiling": sandbox.compiling, "guestThreads": sandbox.guest_threads },
         "store": { "commits": store.commits, "changes": store.changes, "unfinishedTasks": store.unfinished },
         "process": process(),
     })))
+}
+
+/// Runs and waiting calls of each tenant that has any.
+fn tenants(server: &Server) -> Value {
+    let shares = server.admission.shares();
+    let each = shares.into_iter().map(|(tenant, share)| {
+        let share = json!({ "running": share.running, "queued": share.queued });
+        (tenant.0.to_string(), share)
+    });
+    Value::Object(each.collect())
 }
 
 /// What the system says of this process; members that it does not tell are left out.

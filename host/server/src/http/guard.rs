@@ -4,18 +4,26 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use longshore_protocol::error::RpcError;
+use longshore_protocol::response;
 
 use super::App;
 use super::admin::ApiError;
+use super::head::{self, Excess};
+use crate::reason::RequestReason;
 
-/// Lets through what was sent to this listener by its own name and by no foreign web page. A page that
-/// made its own name resolve to this machine is told apart by the name in `Host`; a page that sends
-/// blindly, by its `Origin` (MCP 2026-07-28, Streamable HTTP, security).
+/// Lets through what has few and short headers, and was sent to this listener by its own name and by no
+/// foreign web page. A page that made its own name resolve to this machine is told apart by the name in
+/// `Host`; a page that sends blindly, by its `Origin` (MCP 2026-07-28, Streamable HTTP, security).
 pub(super) async fn own_host_and_origin(
     State(app): State<App>,
     request: Request,
     next: Next,
 ) -> Response {
+    let settings = &app.server.settings;
+    if let Some(excess) = head::too_much(request.headers(), request.uri(), settings) {
+        return refuse_head(request.uri().path(), excess);
+    }
     let port = app.address.port();
     let uri_host = request
         .uri()
@@ -28,6 +36,20 @@ pub(super) async fn own_host_and_origin(
         return refuse("the Origin header names a web page that may not use this server");
     }
     next.run(request).await
+}
+
+fn refuse_head(path: &str, excess: Excess) -> Response {
+    let (reason, message) = match excess {
+        Excess::Count(message) => (RequestReason::TooMany, message),
+        Excess::Bytes(message) => (RequestReason::TooLarge, message),
+    };
+    let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    if path == super::MCP {
+        let error = RpcError::invalid_request(message).with_data(reason.data());
+        let body = response::error(None, &error);
+        return (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    }
+    ApiError::new(status, reason, message).into_response()
 }
 
 fn refuse(message: &'static str) -> Response {
@@ -99,11 +121,18 @@ pub(super) async fn admin_only(State(app): State<App>, request: Request, next: N
     if token.is_some_and(|token| token == *app.admin_token) {
         return next.run(request).await;
     }
+    let place = &app.admin_token_place;
+    let message = if token.is_some() {
+        format!("the token is not the one of this server: it is in {place}")
+    } else {
+        format!(
+            "the admin API needs the header `Authorization: Bearer TOKEN`, once: TOKEN is in {place}"
+        )
+    };
     let error = ApiError::new(
         StatusCode::UNAUTHORIZED,
-        "unauthorized",
-        "the admin API needs the header `Authorization: Bearer TOKEN`; TOKEN is in LONGSHORE_ADMIN_TOKEN, or in the \
-         file admin-token of the server's data directory",
+        RequestReason::Unauthorized,
+        message,
     );
     let mut response = error.into_response();
     response.headers_mut().insert(

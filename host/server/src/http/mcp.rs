@@ -13,9 +13,11 @@ use longshore_protocol::error::{RpcError, http_status};
 use longshore_protocol::headers::{Field, Headers, ParameterHeaders};
 use longshore_protocol::response;
 
-use super::{App, body, events, whole};
+use super::body::{self, Most};
+use super::{App, events, whole};
 use crate::dispatch::{Answer, DispatchError, Held, Identity, Incoming, Said};
 use crate::polls::Late;
+use crate::presence::{self, Presence};
 use crate::reason::RunReason;
 use crate::wire;
 
@@ -46,16 +48,20 @@ pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Respon
     }
     let settings = &app.server.settings;
     let pause = Duration::from_secs(settings.body_pause_s);
-    let bytes = match body::read(&parts.headers, body, settings.request_bytes, pause).await {
+    let most = Most::of("request_kib", settings.request_bytes);
+    let bytes = match body::read(&parts.headers, body, most, pause).await {
         Ok(bytes) => bytes,
         Err(fault) => {
-            let error = RpcError::invalid_request(fault.message());
+            let error = RpcError::invalid_request(fault.message()).with_data(fault.reason().data());
             return respond(fault.status(), response::error(None, &error));
         }
     };
+    let (_until_it_is_answered, presence) = presence::somebody();
     let served = whole(async move {
         match envelope::parse(&bytes) {
-            Ok(Message::Request(envelope)) => answer(&app, &parts.headers, &envelope).await,
+            Ok(Message::Request(envelope)) => {
+                answer(&app, &parts.headers, &presence, &envelope).await
+            }
             // None of them has an effect over HTTP: a request is cancelled by closing its stream.
             Ok(Message::Notification(_)) => Served::Now(StatusCode::ACCEPTED.into_response()),
             Err(refusal) => Served::Now(fail(refusal.id.as_ref(), &refusal.error)),
@@ -79,7 +85,12 @@ enum Served {
     Late(RequestId, Box<Late>),
 }
 
-async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Served {
+async fn answer(
+    app: &App,
+    headers: &HeaderMap,
+    presence: &Presence,
+    envelope: &Envelope<'_>,
+) -> Served {
     let values = |name: &HeaderName| {
         headers
             .get_all(name)
@@ -107,6 +118,7 @@ async fn answer(app: &App, headers: &HeaderMap, envelope: &Envelope<'_>) -> Serv
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_bytes())),
         )),
+        presence,
     };
     match app.server.dispatch(&incoming, request).await {
         Ok(Answer::Result(result)) => Served::Now(finish(id, Ok(result))),

@@ -1,22 +1,26 @@
 //! Streamable HTTP and the admin API on one listener.
 
 pub(crate) mod admin;
+mod alarm;
 mod body;
 mod events;
 mod figures;
 mod guard;
+mod head;
 mod mcp;
 mod serve;
 mod stall;
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::Router;
 use axum::middleware;
 use axum::routing::{any, get, post, put};
 
-pub use self::serve::{Bound, bind};
+pub use self::serve::{Admin, Bound, bind};
 use crate::server::Server;
 
 /// What the handlers share.
@@ -26,17 +30,28 @@ pub(crate) struct App {
     pub(crate) address: SocketAddr,
     /// The hash of the admin token: comparing hashes takes the same time wherever two tokens differ.
     pub(crate) admin_token: Arc<blake3::Hash>,
+    /// Where whoever runs this server finds the token.
+    pub(crate) admin_token_place: Arc<str>,
 }
 
 /// Does something to its end, also when the client goes away in the middle of it: what is written to
 /// the store and what must follow it belong together.
 async fn whole<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let mut work = Box::pin(work);
+    // Nobody can go away before it waits for something, so what never does needs no task of its own, nor the
+    // thread that would be woken for it.
+    if let Poll::Ready(value) = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        return value;
+    }
     match tokio::spawn(work).await {
         Ok(value) => value,
         // Nobody aborts it, so it panicked: the connection ends as it would have here.
         Err(failed) => std::panic::resume_unwind(failed.into_panic()),
     }
 }
+
+/// Where MCP is spoken.
+const MCP: &str = "/mcp";
 
 fn router(app: App) -> Router {
     let admin = Router::new()
@@ -51,6 +66,9 @@ fn router(app: App) -> Router {
         .route("/tasks/{id}", get(admin::task))
         .route("/tasks/{id}/answer", post(admin::answer))
         .route("/tasks/{id}/cancel", post(admin::cancel))
+        .route("/tasks/{id}/resume", post(admin::resume))
+        .route("/tasks/{id}/journal", get(admin::history))
+        .route("/tasks/{id}/export", get(admin::export))
         .route("/node", get(figures::node))
         .fallback(admin::nothing_here)
         .method_not_allowed_fallback(admin::wrong_method)
@@ -59,7 +77,7 @@ fn router(app: App) -> Router {
             guard::admin_only,
         ));
     Router::new()
-        .route("/mcp", any(mcp::endpoint))
+        .route(MCP, any(mcp::endpoint))
         .nest("/v1", admin)
         .fallback(admin::nothing_here)
         // Outermost, so that no foreign page reaches anything, not even an error that differs.

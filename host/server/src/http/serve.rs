@@ -9,19 +9,21 @@ use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service as _;
 
+use super::alarm::Alarm;
 use super::stall::Unstalled;
 use super::{App, router};
 use crate::server::Server;
 
-/// Headers of one request; a client of ours sends about ten.
-const HEADERS: usize = 64;
+/// Headers that are read beyond those that may be sent, so that whoever sends too many is told so; who sends even
+/// more hears only a status.
+const HEADERS_BEYOND: usize = 64;
 /// File descriptors that are not for connections: the database, uploads, compile children.
 const RESERVED: u64 = 64;
 /// How long open requests may take to end once the server is told to.
@@ -31,6 +33,15 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
+}
+
+/// Who may use the admin API.
+#[derive(Clone, Copy)]
+pub struct Admin<'a> {
+    /// Whoever brings this token.
+    pub token: &'a str,
+    /// Where it is, in words that can follow "it is in".
+    pub place: &'a str,
 }
 
 /// Why the address cannot be used.
@@ -72,15 +83,17 @@ impl Bound {
     }
 
     /// Serves until `stop`, then lets open requests end for a moment.
-    pub async fn serve(self, server: Server, admin_token: &str, stop: impl Future<Output = ()>) {
+    pub async fn serve(self, server: Server, admin: Admin<'_>, stop: impl Future<Output = ()>) {
         let connections = Arc::new(Semaphore::new(places(server.settings.connections)));
         let header_time = Duration::from_secs(server.settings.header_s);
+        let headers = server.settings.headers + HEADERS_BEYOND;
         let patience = Duration::from_secs(server.settings.write_s);
         let bus = Arc::clone(&server.bus);
         let app = App {
             server,
             address: self.address,
-            admin_token: Arc::new(blake3::hash(admin_token.trim().as_bytes())),
+            admin_token: Arc::new(blake3::hash(admin.token.trim().as_bytes())),
+            admin_token_place: admin.place.into(),
         };
         let router = router(app);
         let graceful = GracefulShutdown::new();
@@ -99,9 +112,9 @@ impl Bound {
                 async move { router.call(request.map(Body::new)).await }
             });
             let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
+                .timer(Alarm::new())
                 .header_read_timeout(header_time)
-                .max_headers(HEADERS)
+                .max_headers(headers)
                 .serve_connection(TokioIo::new(Unstalled::new(stream, patience)), service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {

@@ -5,6 +5,7 @@ use longshore_journal::call::{Answer, AskError, Question};
 use longshore_tasks::task::{Progress, Task};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 /// Where the guest and clients leave things for a run's driver.
 #[derive(Default)]
@@ -24,17 +25,44 @@ pub(crate) struct Inbox {
     pub(crate) detach: bool,
     /// What the guest asks; it waits, so there is one at most.
     pub(crate) asking: Option<Asking>,
+    /// The guest waits for a time that is not near.
+    pub(crate) resting: Option<Resting>,
+    /// The guest waits until all that it did is kept.
+    pub(crate) settling: Option<oneshot::Sender<()>>,
     /// The row as somebody else committed it.
     pub(crate) row: Option<Box<Task>>,
     /// Nobody holds the call any more.
     pub(crate) gone: bool,
+    /// The process goes down.
+    pub(crate) leaving: bool,
 }
 
 /// What a guest asks.
 pub(crate) struct Asking {
     pub(crate) questions: Vec<Question>,
-    pub(crate) wait_ms: Option<u64>,
+    /// When it stops waiting, in milliseconds since the call was made.
+    pub(crate) until: Option<u64>,
+    /// An earlier process has put the question.
+    pub(crate) before: bool,
     pub(crate) reply: oneshot::Sender<Result<Vec<Answer>, AskError>>,
+}
+
+/// A guest that waits for a time.
+pub(crate) struct Resting {
+    /// In milliseconds since the call was made.
+    pub(crate) until_ms: u64,
+    /// The same on this machine's clock.
+    pub(crate) until: Instant,
+    /// The time has come, and the run waits for a place to go on.
+    pub(crate) is_over: bool,
+    pub(crate) go: oneshot::Sender<()>,
+}
+
+impl Resting {
+    /// When it is over, as long as it is not.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        (!self.is_over).then_some(self.until)
+    }
 }
 
 impl Desk {

@@ -7,7 +7,10 @@
 pub(crate) mod aside;
 pub(crate) mod desk;
 mod driver;
+pub(crate) mod output;
 pub(crate) mod outside;
+pub(crate) mod record;
+mod resume;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,26 +20,33 @@ use std::time::Duration;
 use longshore_catalog::schema::Compiled;
 use longshore_catalog::tool::TaskMode;
 use longshore_journal::call::AskKind;
+use longshore_journal::tape::{Tape, Total};
+use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
 use longshore_protocol::capability::{Capability, ClientCapabilities};
 use longshore_protocol::error::RpcError;
 use longshore_sandbox::control::Control;
-use longshore_sandbox::ending::RingText;
+use longshore_sandbox::ending::Ended;
+use longshore_sandbox::journal::{Entry, Journal, Spent};
 use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Watch};
 use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::task::{JournalTail, Lease, Pinned, State, Status, Task, Usage};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use self::aside::{Asides, Wishes};
 use self::desk::Desk;
-use self::driver::{Carrier, Charge, Driver};
-use self::outside::{Log, LogLine, RunOutside};
+use self::driver::{Carrier, Charge, Driver, Seat};
+pub(crate) use self::output::Output;
+use self::outside::{Log, RunOutside};
+use self::record::{Recorded, Recorder};
 use crate::admission::Place;
+use crate::clock;
 use crate::server::Server;
+use crate::wire;
 
 /// The host's behaviour that a guest can observe; grows when that changes.
-const HOST_ABI: u32 = 1;
+pub(crate) const HOST_ABI: u32 = 2;
 /// Ended runs whose output can still be read. What they printed is not kept by the store.
 const OUTPUTS_KEPT: usize = 256;
 /// What those may hold in all: a guest can print as much as its ring holds in every run.
@@ -60,6 +70,7 @@ pub struct Caller {
 /// What is known of a call before it runs, and does not change.
 pub(crate) struct CallFacts {
     pub(crate) id: TaskId,
+    pub(crate) created_at: Millis,
     pub(crate) component: String,
     pub(crate) digest: String,
     pub(crate) tool: String,
@@ -85,7 +96,7 @@ impl CallFacts {
     }
 
     /// The row of a call that becomes a task.
-    pub(crate) fn new_row(&self, now: Millis, owner: NodeId, status: Status) -> Task {
+    pub(crate) fn new_row(&self, owner: NodeId, status: Status) -> Task {
         Task {
             id: self.id,
             pinned: Pinned {
@@ -103,8 +114,8 @@ impl CallFacts {
                 host_abi: HOST_ABI,
                 idempotency_key: None,
             },
-            created_at: now,
-            updated_at: now,
+            created_at: self.created_at,
+            updated_at: self.created_at.max(clock::now()),
             deadline_at: self.deadline_at,
             retention_ms: self.retention_ms,
             version: 1,
@@ -113,6 +124,7 @@ impl CallFacts {
                 owner: Some(owner),
             },
             journal: JournalTail::default(),
+            journal_key: None,
             usage: Usage::default(),
             status,
             cancel_requested_at: None,
@@ -148,12 +160,29 @@ pub(crate) struct NewRun {
     pub(crate) call: CallFacts,
     pub(crate) prepared: Prepared,
     pub(crate) place: Place,
-    /// The row, if the call is a task from the start.
-    pub(crate) row: Option<Task>,
     /// How long the tool's calls take.
     pub(crate) turns: Turns,
-    /// What the caller wants to be told while it waits.
-    pub(crate) wishes: Wishes,
+    /// Held if nothing like it may run beside it.
+    pub(crate) alone: Option<OwnedSemaphorePermit>,
+    pub(crate) start: Start,
+}
+
+/// How a run begins.
+pub(crate) enum Start {
+    /// Somebody waits for its result, and wants to be told this meanwhile.
+    Held(Wishes),
+    /// As a task, whose row is kept already.
+    Task(Box<Task>, Option<Recorder>),
+    /// Where it stood when it was let go of.
+    Resumed(Box<Resumed>),
+}
+
+/// A run that goes on.
+pub(crate) struct Resumed {
+    pub(crate) row: Task,
+    pub(crate) recorded: Recorded,
+    pub(crate) earlier: Option<Arc<Output>>,
+    pub(crate) printed_through: u64,
 }
 
 /// Whether a tool's last call took a whole turn on its thread. The next one then has no turn on a
@@ -233,7 +262,27 @@ impl HeldCall {
 #[derive(Default)]
 pub(crate) struct Runs {
     live: Mutex<HashMap<TaskId, RunHandle>>,
-    outputs: Mutex<VecDeque<(TaskId, Output)>>,
+    outputs: Mutex<Outputs>,
+}
+
+/// What ended runs have put out, the newest last.
+#[derive(Default)]
+struct Outputs {
+    kept: VecDeque<(TaskId, Output)>,
+    bytes: usize,
+}
+
+impl Outputs {
+    fn keep(&mut self, id: TaskId, output: Output) {
+        self.bytes += output.bytes();
+        self.kept.push_back((id, output));
+        while self.kept.len() > OUTPUTS_KEPT || self.bytes > OUTPUT_BYTES_KEPT {
+            let Some((_, oldest)) = self.kept.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.bytes();
+        }
+    }
 }
 
 /// How to reach a run.
@@ -242,23 +291,26 @@ struct RunHandle {
     desk: Arc<Desk>,
     log: Arc<Log>,
     watch: Watch,
+    limits: Limits,
+    earlier: Option<Arc<Output>>,
+    /// It cannot be let go of: nobody could go on with it.
+    stays: Arc<AtomicBool>,
 }
 
-/// What a run printed and logged.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Output {
-    pub(crate) stdout: RingText,
-    pub(crate) stderr: RingText,
-    pub(crate) log: Vec<LogLine>,
-    pub(crate) log_dropped: u64,
-    /// CPU time of a run that goes on; an ended one has it in its row.
-    pub(crate) cpu_ms: Option<u64>,
-}
-
-impl Output {
-    fn bytes(&self) -> usize {
-        let log: usize = self.log.iter().map(LogLine::bytes).sum();
-        self.stdout.text.len() + self.stderr.text.len() + log
+impl RunHandle {
+    fn output(&self) -> Output {
+        let (log, log_dropped) = self.log.read();
+        let now = Output {
+            stdout: self.watch.stdout(),
+            stderr: self.watch.stderr(),
+            log,
+            log_dropped,
+            cpu_ms: Some(u64::try_from(self.watch.cpu().as_millis()).unwrap_or(u64::MAX)),
+        };
+        match &self.earlier {
+            Some(earlier) => earlier.followed_by(now, &self.limits),
+            None => now,
+        }
     }
 }
 
@@ -283,18 +335,13 @@ impl Runs {
 
     /// What a run has put out so far, if it is here or ended not long ago.
     pub(crate) fn output(&self, id: TaskId) -> Option<Output> {
-        if let Some(handle) = self.live.lock().get(&id) {
-            let (log, log_dropped) = handle.log.read();
-            return Some(Output {
-                stdout: handle.watch.stdout(),
-                stderr: handle.watch.stderr(),
-                log,
-                log_dropped,
-                cpu_ms: Some(u64::try_from(handle.watch.cpu().as_millis()).unwrap_or(u64::MAX)),
-            });
+        let handle = self.live.lock().get(&id).cloned();
+        if let Some(handle) = handle {
+            return Some(handle.output());
         }
         self.outputs
             .lock()
+            .kept
             .iter()
             .find(|(kept, _)| *kept == id)
             .map(|(_, output)| output.clone())
@@ -302,20 +349,43 @@ impl Runs {
 
     /// What the run that ended last has put out.
     pub(crate) fn last_output(&self) -> Option<Output> {
-        self.outputs.lock().back().map(|(_, output)| output.clone())
+        self.outputs
+            .lock()
+            .kept
+            .back()
+            .map(|(_, output)| output.clone())
+    }
+
+    /// Tells every run that the process goes down.
+    pub(crate) fn tell_leaving(&self) {
+        let handles: Vec<RunHandle> = self.live.lock().values().cloned().collect();
+        for handle in handles {
+            handle.desk.leave(|inbox| inbox.leaving = true);
+        }
+    }
+
+    /// A run cannot be let go of.
+    fn stays(&self, id: TaskId) {
+        if let Some(handle) = self.live.lock().get(&id) {
+            handle.stays.store(true, Ordering::Release);
+        }
+    }
+
+    /// Runs that are still to be let go of.
+    pub(crate) fn to_let_go(&self) -> usize {
+        let live = self.live.lock();
+        live.values()
+            .filter(|handle| !handle.stays.load(Ordering::Acquire))
+            .count()
+    }
+
+    /// A run was let go of, to go on later.
+    fn gone(&self, id: TaskId) {
+        self.live.lock().remove(&id);
     }
 
     fn ended(&self, id: TaskId, output: Output) {
-        {
-            let mut outputs = self.outputs.lock();
-            outputs.push_back((id, output));
-            let bytes = |outputs: &VecDeque<(TaskId, Output)>| -> usize {
-                outputs.iter().map(|(_, output)| output.bytes()).sum()
-            };
-            while outputs.len() > OUTPUTS_KEPT || bytes(&outputs) > OUTPUT_BYTES_KEPT {
-                outputs.pop_front();
-            }
-        }
+        self.outputs.lock().keep(id, output);
         // Last, so that the output can be read at every moment.
         self.live.lock().remove(&id);
     }
@@ -328,20 +398,44 @@ impl Server {
             call,
             prepared,
             place,
-            row,
             turns,
-            wishes,
+            alone,
+            start,
         } = new;
         let call = Arc::new(call);
         let desk = Arc::new(Desk::default());
         let log = Arc::new(Log::new(call.limits.log_ring_bytes));
         let control = Control::default();
-        // Of a task is told what its row shows, to whoever asks for that.
-        let asides = (row.is_none() && !wishes.are_none()).then(|| {
-            let every = Duration::from_millis(self.settings.progress_every_ms);
-            Arc::new(Asides::new(wishes, every, call.limits.log_ring_bytes))
-        });
-        let started = self.sandbox.start(Run {
+        let (mut asides, mut journal) = (None, new_journal(self, &call));
+        let (row, recorder, earlier) = match start {
+            Start::Held(wishes) => {
+                // Of a task is told what its row shows, to whoever asks for that.
+                asides = (!wishes.are_none()).then(|| {
+                    let every = Duration::from_millis(self.settings.progress_every_ms);
+                    Arc::new(Asides::new(wishes, every, call.limits.log_ring_bytes))
+                });
+                (None, None, None)
+            }
+            Start::Task(row, recorder) => {
+                if let Some(recorder) = &recorder {
+                    journal.tape = recorder.tape();
+                }
+                (Some(row), recorder, None)
+            }
+            Start::Resumed(resumed) => {
+                let Resumed {
+                    row,
+                    mut recorded,
+                    earlier,
+                    printed_through,
+                } = *resumed;
+                goes_on(&mut journal, &mut recorded, row.usage, printed_through);
+                let recorder = Recorder::resumed(recorded, self.node.clone(), journal.tape.clone());
+                (Some(Box::new(row)), Some(recorder), earlier)
+            }
+        };
+        let tape = journal.tape.clone();
+        let mut started = self.sandbox.start(Run {
             prepared,
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
@@ -359,14 +453,32 @@ impl Server {
             } else {
                 FirstTurn::Queued
             },
+            journal,
         });
+        let (answer, reply) = oneshot::channel();
+        // Most calls are over after their first turn: nothing has to be driven then.
+        if row.is_none()
+            && let Ok(ended) = started.ended.try_recv()
+        {
+            let over = self.over_at_once(&call, &log, &turns, ended);
+            let _the_other_end_is_here = answer.send(over);
+            return HeldCall {
+                reply,
+                replied: None,
+                asides,
+                desk,
+                waits: false,
+            };
+        }
         let handle = RunHandle {
             desk: Arc::clone(&desk),
             log: Arc::clone(&log),
-            watch: started.watch,
+            watch: started.watch.clone(),
+            limits: call.limits.clone(),
+            earlier: earlier.clone(),
+            stays: Arc::default(),
         };
         self.runs.live.lock().insert(call.id, handle);
-        let (answer, reply) = oneshot::channel();
         let held = HeldCall {
             reply,
             replied: None,
@@ -375,7 +487,7 @@ impl Server {
             waits: row.is_none(),
         };
         let carrier = match row {
-            Some(row) => Carrier::Task(Box::new(row)),
+            Some(row) => Carrier::Task(row),
             None => Carrier::Held {
                 answer,
                 asides,
@@ -388,11 +500,49 @@ impl Server {
             desk,
             log,
             control,
+            watch: started.watch,
             carrier,
-            place,
+            tape,
+            recorder,
+            earlier,
+            seat: Seat::taken(place, alone),
             turns,
         });
         driver::spawn(driver, started.ended);
+        if self.is_leaving() {
+            held.desk.leave(|inbox| inbox.leaving = true);
+        }
         held
     }
+    /// The reply to a call that nobody had to wait for.
+    fn over_at_once(&self, call: &CallFacts, log: &Log, turns: &Turns, ended: Ended) -> Reply {
+        turns.note(Duration::from_micros(ended.cpu_us));
+        let (outcome, output) = driver::came_of(self, call, log, None, ended);
+        self.runs.outputs.lock().keep(call.id, output);
+        Reply::Ended(wire::held_result(outcome))
+    }
+}
+
+/// The journal of a call that is new.
+fn new_journal(server: &Server, call: &CallFacts) -> Journal {
+    Journal::fresh(Origin {
+        created_at_ms: call.created_at.unsigned(),
+        random_key: server.keys.random_of(call.id),
+        most: Total {
+            records: call.limits.journal_records,
+            bytes: call.limits.journal_bytes,
+        },
+    })
+}
+
+/// The same, of a call that goes on where it stood.
+fn goes_on(journal: &mut Journal, recorded: &mut Recorded, spent: Usage, printed_through: u64) {
+    journal.tape = Tape::behind(&recorded.begin.records);
+    journal.begin = std::mem::take(&mut recorded.begin);
+    journal.entry = std::mem::replace(&mut recorded.entry, Entry::Call);
+    journal.spent = Spent {
+        cpu_ms: spent.cpu_ms,
+        active_ms: spent.active_ms,
+    };
+    journal.printed_through = printed_through;
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
@@ -9,12 +10,18 @@ use longshore_sandbox::outside::{Outside, OwnedChange};
 use longshore_tasks::task::Progress;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::CallFacts;
 use super::aside::Asides;
-use super::desk::{Asking, Desk};
+use super::desk::{Asking, Desk, Resting};
 use crate::bus::Bus;
 use crate::clock;
+
+/// A guest that waits for less keeps its place: giving it up and taking one again would take as long.
+const NEAR: Duration = Duration::from_secs(2);
+/// What is waited for at once: some clocks cannot count to the end of time.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// One run's view of the server.
 pub(crate) struct RunOutside {
@@ -23,6 +30,10 @@ pub(crate) struct RunOutside {
     log: Arc<Log>,
     asides: Option<Arc<Asides>>,
     bus: Arc<Bus>,
+    /// When this process began with the run, and how old the call was then. The machine's clock may be set while
+    /// it goes on.
+    began: Instant,
+    age_ms: u64,
 }
 
 impl RunOutside {
@@ -34,11 +45,13 @@ impl RunOutside {
         bus: Arc<Bus>,
     ) -> Self {
         Self {
-            call,
             desk,
             log,
             asides,
             bus,
+            began: Instant::now(),
+            age_ms: clock::now().since(call.created_at),
+            call,
         }
     }
 }
@@ -49,8 +62,42 @@ impl Outside for RunOutside {
         self.call.id.to_string()
     }
 
-    fn time_left_ms(&self) -> Option<u64> {
-        Some(self.call.deadline_at.since(clock::now()))
+    fn deadline_ms(&self) -> Option<u64> {
+        Some(self.call.deadline_at.since(self.call.created_at))
+    }
+
+    fn now_ms(&self) -> u64 {
+        let here = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.age_ms.saturating_add(here)
+    }
+
+    async fn wait_until(&self, ms: u64) {
+        let left = Duration::from_millis(ms.saturating_sub(self.now_ms()));
+        if left < NEAR {
+            tokio::time::sleep(left).await;
+            return;
+        }
+        let (go, gone_on) = oneshot::channel();
+        let until = Instant::now() + left.min(FAR);
+        self.desk.leave(|inbox| {
+            inbox.resting = Some(Resting {
+                until_ms: ms,
+                until,
+                is_over: false,
+                go,
+            });
+        });
+        // The driver lets go of it when the run is being cancelled or stopped, which ends it elsewhere.
+        if gone_on.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn settle(&self) {
+        let (settled, is_kept) = oneshot::channel();
+        self.desk.leave(|inbox| inbox.settling = Some(settled));
+        // Without a driver the run is being stopped.
+        let _kept_or_over = is_kept.await;
     }
 
     fn set_status(&self, message: String) {
@@ -85,13 +132,15 @@ impl Outside for RunOutside {
     async fn ask(
         &self,
         questions: Vec<Question>,
-        wait_ms: Option<u64>,
+        until: Option<u64>,
+        before: bool,
     ) -> Result<Vec<Answer>, AskError> {
         let (reply, answers) = oneshot::channel();
         self.desk.leave(|inbox| {
             inbox.asking = Some(Asking {
                 questions,
-                wait_ms,
+                until,
+                before,
                 reply,
             })
         });
@@ -99,7 +148,7 @@ impl Outside for RunOutside {
         answers.await.unwrap_or(Err(AskError::CallCancelled))
     }
 
-    fn log(&self, level: LogLevel, logger: Option<String>, message: String) {
+    fn log(&self, _call: u64, level: LogLevel, logger: Option<String>, message: String) {
         if let Some(asides) = &self.asides {
             asides.log(level, logger.as_deref(), &message);
         }
@@ -119,6 +168,9 @@ impl Outside for RunOutside {
         }
     }
 }
+
+/// What a line takes beside its texts, rounded up: lines of nothing must not be free.
+const LINE_BYTES: usize = 64;
 
 /// The newest of what a guest logged.
 pub(crate) struct Log {
@@ -143,7 +195,7 @@ pub(crate) struct LogLine {
 
 impl LogLine {
     pub(crate) fn bytes(&self) -> usize {
-        self.message.len() + self.logger.as_ref().map_or(0, String::len) + size_of::<Self>()
+        self.message.len() + self.logger.as_ref().map_or(0, String::len) + LINE_BYTES
     }
 }
 

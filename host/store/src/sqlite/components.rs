@@ -29,6 +29,19 @@ impl ComponentStore for Sqlite {
             .await?)
     }
 
+    async fn keep(&self, component: Component, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let digest = component.digest.clone();
+        // At each start for each file: mostly it is there, and then nothing is written.
+        if self.bytes(digest).await?.is_some_and(|kept| kept == bytes) {
+            return Ok(());
+        }
+        Ok(self
+            .0
+            .writer
+            .write(move |db| keep(db, component, &bytes).map(drop))
+            .await?)
+    }
+
     async fn remove(&self, name: Name) -> Result<bool, StoreError> {
         Ok(self.0.writer.write(move |db| remove(db, &name)).await?)
     }
@@ -45,58 +58,21 @@ impl ComponentStore for Sqlite {
             .await?)
     }
 
-    async fn collect(&self) -> Result<Vec<Digest>, StoreError> {
-        Ok(self.0.writer.write(collect).await?)
+    async fn collect(&self, served: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
+        Ok(self.0.writer.write(move |db| collect(db, &served)).await?)
     }
 }
 
 fn install(db: &Connection, component: Component, bytes: &[u8]) -> Result<Installed, Trouble> {
-    let Component {
-        name,
-        digest,
-        size,
-        tools,
-        imports,
-        volatile,
-        installed_at_ms,
-    } = component;
-    let meta = Meta {
-        tools,
-        imports,
-        volatile,
-    };
+    let (name, installed_at_ms) = (component.name.clone(), component.installed_at_ms);
+    let digest = component.digest.clone();
     let before: Option<String> = db
         .prepare_cached("select digest from component_name where name = ?1")?
         .query_row([name.as_str()], |row| row.get(0))
         .optional()?;
-    let kept: Option<(bool, String)> = db
-        .prepare_cached("select size = ?2 and bytes = ?3, meta from component where digest = ?1")?
-        .query_row(params![digest.as_str(), int(size), bytes], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let size = int(size);
-    // What was damaged is written again: an upload of the right file heals it.
-    let known = kept.as_ref().is_some_and(|(is_same, kept_meta)| {
-        *is_same && read_meta(digest.as_str(), kept_meta).is_ok_and(|kept| kept == meta)
-    });
+    let known = keep(db, component, bytes)?;
     if known && before.as_deref() == Some(digest.as_str()) {
         return Ok(Installed::Unchanged);
-    }
-    if !known {
-        let meta = serde_json::to_string(&meta)
-            .map_err(|error| Trouble::Unavailable(error.to_string()))?;
-        if kept.is_some() {
-            db.prepare_cached(
-                "update component set size = ?2, meta = ?3, bytes = ?4 where digest = ?1",
-            )?
-            .execute(params![digest.as_str(), size, meta, bytes])?;
-        } else {
-            db.prepare_cached(
-                "insert into component (digest, size, meta, bytes) values (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![digest.as_str(), size, meta, bytes])?;
-        }
     }
     db.prepare_cached(
         "insert into component_name (name, digest, installed_at) values (?1, ?2, ?3) \
@@ -107,6 +83,47 @@ fn install(db: &Connection, component: Component, bytes: &[u8]) -> Result<Instal
         Some(before) => Installed::Replaced(Digest::from_stored(before)),
         None => Installed::Created,
     })
+}
+
+/// Keeps the bytes and what is known of them. True if nothing had to be written.
+fn keep(db: &Connection, component: Component, bytes: &[u8]) -> Result<bool, Trouble> {
+    let Component {
+        name: _,
+        digest,
+        size,
+        tools,
+        imports,
+        volatile,
+        installed_at_ms: _,
+    } = component;
+    let meta = Meta {
+        tools,
+        imports,
+        volatile,
+    };
+    let kept: Option<(bool, String)> = db
+        .prepare_cached("select size = ?2 and bytes = ?3, meta from component where digest = ?1")?
+        .query_row(params![digest.as_str(), int(size), bytes], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    // What was damaged is written again: an upload of the right file heals it.
+    let known = kept.as_ref().is_some_and(|(is_same, kept_meta)| {
+        *is_same && read_meta(digest.as_str(), kept_meta).is_ok_and(|kept| kept == meta)
+    });
+    if known {
+        return Ok(true);
+    }
+    let meta =
+        serde_json::to_string(&meta).map_err(|error| Trouble::Unavailable(error.to_string()))?;
+    let statement = if kept.is_some() {
+        "update component set size = ?2, meta = ?3, bytes = ?4 where digest = ?1"
+    } else {
+        "insert into component (digest, size, meta, bytes) values (?1, ?2, ?3, ?4)"
+    };
+    db.prepare_cached(statement)?
+        .execute(params![digest.as_str(), int(size), meta, bytes])?;
+    Ok(false)
 }
 
 fn remove(db: &Connection, name: &Name) -> Result<bool, Trouble> {
@@ -167,15 +184,20 @@ fn bytes(db: &Connection, digest: &Digest) -> Result<Option<Vec<u8>>, Trouble> {
     Ok(bytes)
 }
 
-fn collect(db: &Connection) -> Result<Vec<Digest>, Trouble> {
+fn collect(db: &Connection, served: &[Digest]) -> Result<Vec<Digest>, Trouble> {
     let mut digests: Vec<Digest> = db
         .prepare_cached(
-            "delete from component where digest not in (select digest from component_name) \
-             and digest not in (select digest from task where ended_at is null) returning digest",
+            "select digest from component where digest not in (select digest from component_name) \
+             and digest not in (select digest from task where ended_at is null)",
         )?
         .query_map([], |row| row.get(0).map(Digest::from_stored))?
         .collect::<Result<_, _>>()?;
+    digests.retain(|digest| !served.contains(digest));
     digests.sort_unstable();
+    for digest in &digests {
+        db.prepare_cached("delete from component where digest = ?1")?
+            .execute([digest.as_str()])?;
+    }
     Ok(digests)
 }
 

@@ -22,7 +22,7 @@ pub enum OpenError {
     },
     /// Another process has it.
     #[error(
-        "the database {} is in use by another longshore{holder}, which holds {}: stop it, or name another database",
+        "the database {} is in use by another longshore{holder}, which holds {}: stop it, or start this one with another data directory (--data DIR)",
         path.display(), lock.display()
     )]
     InUse {

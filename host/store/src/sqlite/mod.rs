@@ -2,10 +2,13 @@
 //!
 //! Read in this order: `open` (who may open which file), `writer` (the one thread that writes, and
 //! what it does when the disk fails), `readers` (the connections that read), `rows` (columns and
-//! types), `tasks` and `components` (the statements), `schema` (the tables and their history).
+//! types), `tasks`, `journal`, `lists` and `components` (the statements), `schema` (the tables and their
+//! history).
 
 mod components;
 mod error;
+mod journal;
+mod lists;
 mod open;
 mod readers;
 mod rows;

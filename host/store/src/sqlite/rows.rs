@@ -2,7 +2,7 @@
 
 use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::question::{Fate, Question};
-use longshore_tasks::store::{Segment, Summary};
+use longshore_tasks::store::{Output, Segment, Summary, Unfinished};
 use longshore_tasks::task::{
     Failure, JournalTail, Lease, Pinned, Progress, State, StateName, Status, Task, Usage,
 };
@@ -19,9 +19,9 @@ macro_rules! select_tasks {
         concat!(
             "select t.key, t.id, t.version, t.epoch, t.owner, t.state, t.created_at, t.updated_at, \
              t.deadline_at, t.retention_ms, t.ended_at, t.cancel_requested_at, t.wake_at, t.stalls, \
-             t.segments, t.calls, t.base, t.active_ms, t.cpu_ms, t.progress_done, t.progress_total, \
+             t.segments, t.calls, t.base, t.base_cpu_ms, t.active_ms, t.cpu_ms, t.progress_done, t.progress_total, \
              t.tenant, t.principal, t.component, t.digest, t.tool, t.revision, t.host_abi, \
-             t.idempotency_key, t.status_message, t.failure_code, t.failure_message, t.failure_data, \
+             t.idempotency_key, t.journal_key, t.status_message, t.failure_code, t.failure_message, t.failure_data, \
              t.client, t.policy, t.arguments, t.result, \
              q.key, q.state, q.request, q.answer \
              from task t left join question q on t.ended_at is null and q.task = t.key ",
@@ -30,6 +30,9 @@ macro_rules! select_tasks {
     };
 }
 pub(super) use select_tasks;
+
+/// How many of those columns are the task's.
+const TASK_COLUMNS: usize = 39;
 
 /// Reads the rows of a `select_tasks!`, in which the rows of one task follow each other.
 pub(super) fn tasks(rows: Rows<'_>) -> Result<Vec<Task>, Trouble> {
@@ -72,7 +75,7 @@ fn each_task(
             };
             current = Some((key, read));
         }
-        columns.next = 37;
+        columns.next = TASK_COLUMNS;
         let Some((_, slot @ Some(_))) = &mut current else {
             continue;
         };
@@ -161,6 +164,7 @@ fn task(columns: &mut Columns<'_>) -> Result<Task, Trouble> {
         segments: columns.count()?,
         calls: columns.count()?,
         base: columns.count()?,
+        base_cpu_ms: columns.count()?,
     };
     let usage = Usage {
         active_ms: columns.count()?,
@@ -176,6 +180,7 @@ fn task(columns: &mut Columns<'_>) -> Result<Task, Trouble> {
     let revision = columns.take()?;
     let host_abi = columns.take()?;
     let idempotency_key = columns.take()?;
+    let journal_key = columns.take()?;
     let status = Status {
         message: columns.take()?,
         progress,
@@ -218,6 +223,7 @@ fn task(columns: &mut Columns<'_>) -> Result<Task, Trouble> {
         version,
         lease,
         journal,
+        journal_key,
         usage,
         status,
         cancel_requested_at,
@@ -332,10 +338,9 @@ pub(super) fn state_columns(state: &State) -> StateColumns<'_> {
 }
 
 /// Reads `key, id, component, tool, principal, state, status_message, created_at, updated_at`.
-pub(super) fn summary(row: &Row<'_>) -> Result<(i64, Summary), Trouble> {
-    let mut columns = Columns { row, next: 0 };
-    let key = columns.take()?;
-    let summary = Summary {
+pub(super) fn summary(row: &Row<'_>) -> Result<Summary, Trouble> {
+    let mut columns = Columns { row, next: 1 };
+    Ok(Summary {
         id: columns.id()?,
         component: columns.take()?,
         tool: columns.take()?,
@@ -344,18 +349,42 @@ pub(super) fn summary(row: &Row<'_>) -> Result<(i64, Summary), Trouble> {
         status_message: columns.take()?,
         created_at: columns.millis()?,
         updated_at: columns.millis()?,
-    };
-    Ok((key, summary))
+    })
 }
 
-/// Reads `epoch, first_call, last_call, frames`.
-pub(super) fn segment(row: &Row<'_>) -> Result<Segment, Trouble> {
-    let mut columns = Columns { row, next: 0 };
+/// Reads `key, id, state, owner, wake_at, deadline_at, cancel_requested_at is not null, stalls`.
+pub(super) fn unfinished(row: &Row<'_>) -> Result<Unfinished, Trouble> {
+    let mut columns = Columns { row, next: 1 };
+    Ok(Unfinished {
+        id: columns.id()?,
+        state: columns.state_name()?,
+        owner: columns.take::<Option<_>>()?.map(NodeId),
+        wake_at: columns.maybe_millis()?,
+        deadline_at: columns.millis()?,
+        cancel_requested: columns.take()?,
+        stalls: columns.take()?,
+    })
+}
+
+/// Reads `number, epoch, first_call, last_call, written_at, frames` from the column `first` on.
+pub(super) fn segment(row: &Row<'_>, first: usize) -> Result<Segment, Trouble> {
+    let mut columns = Columns { row, next: first };
     Ok(Segment {
+        number: columns.count()?,
         epoch: columns.count()?,
         first_call: columns.count()?,
         last_call: columns.count()?,
+        written_at: columns.millis()?,
         frames: columns.take()?,
+    })
+}
+
+/// Reads `calls, body`.
+pub(super) fn output(row: &Row<'_>) -> Result<Output, Trouble> {
+    let mut columns = Columns { row, next: 0 };
+    Ok(Output {
+        calls: columns.count()?,
+        body: columns.take()?,
     })
 }
 

@@ -3,7 +3,10 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step `n` is the n-th. A step that was released never changes; a change is a further step.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_tasks_and_components.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("migrations/0001_tasks_and_components.sql"),
+    include_str!("migrations/0002_runs_that_survive.sql"),
+];
 
 /// The schema that this program writes.
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;

@@ -3,35 +3,32 @@
 use async_trait::async_trait;
 use longshore_tasks::id::{Millis, NodeId, TaskId};
 use longshore_tasks::store::{
-    Commit, Figures, Page, Query, Segment, StoreError, Summary, TaskStore,
+    Commit, Figures, Output, Page, Query, Segment, StoreError, TaskStore, UnfinishedPage,
 };
-use longshore_tasks::task::{StateName, Task};
+use longshore_tasks::task::Task;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Sqlite;
 use super::error::Trouble;
 use super::rows::{self, int, select_tasks};
-use crate::successor::{leads_forwards, segments_before};
-
-/// How many rows one page looks at to find those that a filter lets through. A rare one then takes
-/// several pages, some of them empty, instead of one that reads the whole table.
-const SCAN: i64 = 10_000;
-/// The longest page, since it is built in memory.
-const PAGE: usize = 1_000;
+use super::{journal, lists};
+use crate::successor::{is_written_under, leads_forwards, segments_before};
 
 pub(super) const GET: &str = select_tasks!("where t.id = ?1 order by q.ordinal");
-pub(super) const ORPHANS: &str = select_tasks!(
-    "where t.key in (select key from task where ended_at is null and owner is not ?1 \
-     order by key limit ?2) order by t.key, q.ordinal"
-);
 pub(super) const SWEEP: &str = "delete from task where key in \
      (select key from task where forget_at < ?1 order by forget_at, key limit ?2)";
-pub(super) const UNFINISHED: &str = "select count(*) from task where ended_at is null";
 
 #[async_trait]
 impl TaskStore for Sqlite {
-    async fn create(&self, task: Task, segment: Option<Segment>) -> Result<(), StoreError> {
-        if segments_before(&task, segment.is_some()) != Some(0) {
+    async fn create(
+        &self,
+        task: Task,
+        segment: Option<Segment>,
+        output: Option<Output>,
+    ) -> Result<(), StoreError> {
+        if segments_before(&task, segment.as_ref()) != Some(0)
+            || !is_written_under(task.lease.epoch, segment.as_ref())
+        {
             // A taken id is the more useful answer, as long as it is as true.
             return Err(match self.get(task.id).await? {
                 Some(_) => StoreError::Exists,
@@ -41,7 +38,7 @@ impl TaskStore for Sqlite {
         let created = self
             .0
             .writer
-            .write(move |db| create(db, &task, segment.as_ref()))
+            .write(move |db| create(db, &task, segment.as_ref(), output.as_ref()))
             .await?;
         if created {
             Ok(())
@@ -64,19 +61,55 @@ impl TaskStore for Sqlite {
     }
 
     async fn list(&self, query: Query) -> Result<Page, StoreError> {
-        Ok(self.0.readers.elsewhere(move |db| list(db, &query)).await?)
+        Ok(self
+            .0
+            .readers
+            .elsewhere(move |db| lists::page(db, &query))
+            .await?)
     }
 
     async fn orphans(&self, node: NodeId, limit: usize) -> Result<Vec<Task>, StoreError> {
         Ok(self
             .0
             .readers
-            .elsewhere(move |db| orphans(db, &node, limit))
+            .elsewhere(move |db| lists::orphans(db, &node, limit))
+            .await?)
+    }
+
+    async fn unfinished(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<UnfinishedPage, StoreError> {
+        Ok(self
+            .0
+            .readers
+            .elsewhere(move |db| lists::unfinished(db, after, limit))
             .await?)
     }
 
     async fn segments(&self, id: TaskId) -> Result<Vec<Segment>, StoreError> {
-        Ok(self.0.readers.elsewhere(move |db| segments(db, id)).await?)
+        Ok(self
+            .0
+            .readers
+            .elsewhere(move |db| journal::segments(db, id))
+            .await?)
+    }
+
+    async fn segment(&self, id: TaskId, number: u64) -> Result<Option<Segment>, StoreError> {
+        Ok(self
+            .0
+            .readers
+            .elsewhere(move |db| journal::segment(db, id, number))
+            .await?)
+    }
+
+    async fn output(&self, id: TaskId) -> Result<Option<Output>, StoreError> {
+        Ok(self
+            .0
+            .readers
+            .elsewhere(move |db| journal::output(db, id))
+            .await?)
     }
 
     async fn sweep(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
@@ -84,7 +117,7 @@ impl TaskStore for Sqlite {
     }
 
     async fn figures(&self) -> Result<Figures, StoreError> {
-        let unfinished = self.0.readers.elsewhere(unfinished).await?;
+        let unfinished = self.0.readers.elsewhere(lists::count_unfinished).await?;
         let writer = &self.0.writer;
         Ok(Figures {
             commits: writer.commits(),
@@ -94,7 +127,12 @@ impl TaskStore for Sqlite {
     }
 }
 
-fn create(db: &Connection, task: &Task, segment: Option<&Segment>) -> Result<bool, Trouble> {
+fn create(
+    db: &Connection,
+    task: &Task,
+    segment: Option<&Segment>,
+    output: Option<&Output>,
+) -> Result<bool, Trouble> {
     let pinned = &task.pinned;
     let state = rows::state_columns(&task.state);
     let inserted = db
@@ -104,10 +142,10 @@ fn create(db: &Connection, task: &Task, segment: Option<&Segment>) -> Result<boo
              segments, calls, base, active_ms, cpu_ms, progress_done, progress_total, \
              status_message, failure_code, failure_message, failure_data, result, \
              tenant, principal, component, digest, tool, revision, host_abi, idempotency_key, \
-             client, policy, arguments) \
+             client, policy, arguments, base_cpu_ms, journal_key) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
              ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, \
-             ?35, ?36, ?37) on conflict (id) do nothing",
+             ?35, ?36, ?37, ?38, ?39) on conflict (id) do nothing",
         )?
         .execute(params![
             task.id.0.as_bytes(),
@@ -147,12 +185,15 @@ fn create(db: &Connection, task: &Task, segment: Option<&Segment>) -> Result<boo
             pinned.client.0,
             pinned.policy.0,
             pinned.arguments.0,
+            int(task.journal.base_cpu_ms),
+            task.journal_key,
         ])?;
     if inserted == 0 {
         return Ok(false);
     }
     let key = db.last_insert_rowid();
-    keep_belongings(db, key, task, segment)?;
+    journal::keep(db, key, task, segment, output)?;
+    keep_questions(db, key, task)?;
     Ok(true)
 }
 
@@ -169,9 +210,10 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
         from_epoch,
         task,
         segment,
+        output,
     } = commit;
-    let Some(before) = segments_before(task, segment.is_some()).filter(|_| leads_forwards(commit))
-    else {
+    let fits = leads_forwards(commit) && is_written_under(*from_epoch, segment.as_ref());
+    let Some(before) = segments_before(task, segment.as_ref()).filter(|_| fits) else {
         return refusal(db, commit);
     };
     let state = rows::state_columns(&task.state);
@@ -182,8 +224,9 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
              cancel_requested_at = ?10, wake_at = ?11, stalls = ?12, segments = ?13, calls = ?14, \
              base = ?15, active_ms = ?16, cpu_ms = ?17, progress_done = ?18, progress_total = ?19, \
              status_message = ?20, failure_code = ?21, failure_message = ?22, failure_data = ?23, \
-             result = ?24 \
-             where id = ?25 and version = ?26 and epoch = ?27 and segments = ?28 and ended_at is null \
+             result = ?24, base_cpu_ms = ?29 \
+             where id = ?25 and version = ?26 and epoch = ?27 and segments = ?28 and base <= ?15 \
+             and ended_at is null \
              returning key",
         )?
         .query_row(
@@ -216,13 +259,15 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
                 int(*from_version),
                 int(*from_epoch),
                 int(before),
+                int(task.journal.base_cpu_ms),
             ],
             |row| row.get(0),
         )
         .optional()?;
     match key {
         Some(key) => {
-            keep_belongings(db, key, task, segment.as_ref())?;
+            journal::keep(db, key, task, segment.as_ref(), output.as_ref())?;
+            keep_questions(db, key, task)?;
             Ok(Replaced::Done)
         }
         None => refusal(db, commit),
@@ -238,38 +283,11 @@ fn refusal(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
     Ok(match epoch {
         None => Replaced::Missing,
         Some(epoch) if epoch != int(commit.from_epoch) => Replaced::Fenced,
+        Some(_) if !is_written_under(commit.from_epoch, commit.segment.as_ref()) => {
+            Replaced::Fenced
+        }
         Some(_) => Replaced::Conflict,
     })
-}
-
-fn keep_belongings(
-    db: &Connection,
-    key: i64,
-    task: &Task,
-    segment: Option<&Segment>,
-) -> Result<(), Trouble> {
-    if let Some(Segment {
-        epoch,
-        first_call,
-        last_call,
-        frames,
-    }) = segment
-    {
-        let number = segments_before(task, true).expect("checked before the row was written");
-        db.prepare_cached(
-            "insert into segment (task, number, epoch, first_call, last_call, frames) \
-             values (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?
-        .execute(params![
-            key,
-            int(number),
-            int(*epoch),
-            int(*first_call),
-            int(*last_call),
-            frames
-        ])?;
-    }
-    keep_questions(db, key, task)
 }
 
 /// Writes only what became of questions since, and the new ones: a request never changes.
@@ -322,91 +340,10 @@ fn get(db: &Connection, id: TaskId) -> Result<Option<Task>, Trouble> {
     Ok(rows::tasks(select.query([id.0.as_bytes()])?)?.pop())
 }
 
-fn orphans(db: &Connection, node: &NodeId, limit: usize) -> Result<Vec<Task>, Trouble> {
-    let mut select = db.prepare_cached(ORPHANS)?;
-    rows::readable_tasks(select.query(params![node.0, int(limit as u64)])?)
-}
-
-fn list(db: &Connection, query: &Query) -> Result<Page, Trouble> {
-    let limit = query.limit.min(PAGE);
-    let before = query.after.map_or(i64::MAX, int);
-    // The few that have not ended have an index of their own.
-    let part = match query.state {
-        Some(StateName::Working | StateName::InputRequired) => "ended_at is null and",
-        Some(StateName::Completed | StateName::Failed | StateName::Cancelled) | None => "",
-    };
-    let filtered = query.state.is_some() || query.component.is_some();
-    let floor: Option<i64> = if filtered {
-        let sql = format!(
-            "select key from task where {part} key < ?1 order by key desc limit 1 offset ?2"
-        );
-        db.prepare_cached(&sql)?
-            .query_row([before, SCAN - 1], |row| row.get(0))
-            .optional()?
-    } else {
-        None
-    };
-    let sql = format!(
-        "select key, id, component, tool, principal, state, status_message, created_at, updated_at \
-         from task where {part} key < ?1 and key >= ?2 and (?3 is null or state = ?3) \
-         and (?4 is null or component = ?4) order by key desc limit ?5"
-    );
-    let mut select = db.prepare_cached(&sql)?;
-    let mut rows = select.query(params![
-        before,
-        floor.unwrap_or(i64::MIN),
-        query.state.map(StateName::as_str),
-        query.component,
-        int(limit as u64 + 1),
-    ])?;
-    let mut found: Vec<(i64, Summary)> = Vec::new();
-    while let Some(row) = rows.next()? {
-        match rows::summary(row) {
-            Ok(summary) => found.push(summary),
-            // One damaged row must not hide all others.
-            Err(Trouble::Corrupt(what)) => {
-                tracing::error!(what, "a task in the database cannot be listed")
-            }
-            Err(trouble) => return Err(trouble),
-        }
-    }
-    let next = if found.len() > limit {
-        found.truncate(limit);
-        found.last().map(|(key, _)| *key)
-    } else {
-        floor
-    };
-    let tasks = found.into_iter().map(|(_, summary)| summary).collect();
-    Ok(Page {
-        tasks,
-        next: next.and_then(|key| u64::try_from(key).ok()),
-    })
-}
-
-fn segments(db: &Connection, id: TaskId) -> Result<Vec<Segment>, Trouble> {
-    let mut select = db.prepare_cached(
-        "select s.epoch, s.first_call, s.last_call, s.frames from task t join segment s on s.task = t.key \
-         where t.id = ?1 order by s.number",
-    )?;
-    let mut rows = select.query([id.0.as_bytes()])?;
-    let mut segments = Vec::new();
-    while let Some(row) = rows.next()? {
-        segments.push(rows::segment(row)?);
-    }
-    Ok(segments)
-}
-
 fn sweep(db: &Connection, now: Millis, limit: usize) -> Result<usize, Trouble> {
-    // Segments and questions go with their task, by their foreign keys.
+    // Segments, questions and output go with their task, by their foreign keys.
     let deleted = db
         .prepare_cached(SWEEP)?
         .execute(params![now.0, int(limit as u64)])?;
     Ok(deleted)
-}
-
-fn unfinished(db: &Connection) -> Result<u64, Trouble> {
-    let count = db
-        .prepare_cached(UNFINISHED)?
-        .query_row([], |row| row.get(0))?;
-    rows::count(count)
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::task::{Context, Waker};
 
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
-use longshore_tasks::store::{StoreError, TaskStore as _};
+use longshore_tasks::store::{Commit, Output, Segment, StoreError, TaskStore as _};
 use longshore_tasks::task::{JournalTail, Lease, Pinned, State, Status, Task, Usage};
 use rusqlite::{Connection, StatementStatus};
 use tempfile::TempDir;
@@ -49,6 +49,7 @@ fn task(n: u128, arguments: &str) -> Task {
             owner: None,
         },
         journal: JournalTail::default(),
+        journal_key: None,
         usage: Usage::default(),
         status: Status::default(),
         cancel_requested_at: None,
@@ -111,7 +112,9 @@ async fn callers_that_come_together_share_a_commit() {
     let mut job = pin!(job);
     hand_over(job.as_mut());
     has_started.recv().unwrap();
-    let mut creates: Vec<_> = (0..64).map(|n| store.create(task(n, "{}"), None)).collect();
+    let mut creates: Vec<_> = (0..64)
+        .map(|n| store.create(task(n, "{}"), None, None))
+        .collect();
     for create in &mut creates {
         hand_over(create.as_mut());
     }
@@ -130,6 +133,68 @@ async fn callers_that_come_together_share_a_commit() {
 }
 
 #[tokio::test]
+async fn fenced_commits_leave_a_shared_transaction_whole() {
+    let (_directory, store) = store();
+    let fenced = [0, 31, 63];
+    let mut commits = Vec::new();
+    for n in 0..64 {
+        let mut row = task(n, "{}");
+        store.create(row.clone(), None, None).await.unwrap();
+        let from_epoch = if fenced.contains(&n) { 0 } else { 1 };
+        row.version += 1;
+        row.append(n as u64, false);
+        commits.push(Commit {
+            from_version: 1,
+            from_epoch,
+            task: row,
+            segment: Some(Segment {
+                number: 0,
+                epoch: from_epoch,
+                first_call: 0,
+                last_call: n as u64,
+                written_at: Millis(4),
+                frames: vec![n as u8],
+            }),
+            output: Some(Output {
+                calls: n as u64,
+                body: Vec::new(),
+            }),
+        });
+    }
+    let before = store.figures().await.unwrap();
+    let (job, has_started, go_on) = hold(&store);
+    let mut job = pin!(job);
+    hand_over(job.as_mut());
+    has_started.recv().unwrap();
+    let mut commits: Vec<_> = commits
+        .into_iter()
+        .map(|commit| store.commit(commit))
+        .collect();
+    for commit in &mut commits {
+        hand_over(commit.as_mut());
+    }
+    go_on.send(()).unwrap();
+    job.await.unwrap();
+    for (n, commit) in (0..).zip(commits) {
+        let answer = commit.await;
+        let id = task(n, "").id;
+        let row = store.get(id).await.unwrap().unwrap();
+        let segments = store.segments(id).await.unwrap().len();
+        let output = store.output(id).await.unwrap();
+        if fenced.contains(&n) {
+            assert!(matches!(answer, Err(StoreError::Fenced)), "{n}: {answer:?}");
+            assert_eq!((row, segments, output), (task(n, "{}"), 0, None));
+        } else {
+            answer.unwrap();
+            assert_eq!((row.version, segments, output.is_some()), (2, 1, true));
+        }
+    }
+    let after = store.figures().await.unwrap();
+    assert_eq!(after.commits - before.commits, 1);
+    assert_eq!(after.changes - before.changes, 61);
+}
+
+#[tokio::test]
 async fn a_full_queue_holds_callers_back_and_loses_none() {
     let (_directory, store) = store();
     let (job, has_started, go_on) = hold(&store);
@@ -137,7 +202,7 @@ async fn a_full_queue_holds_callers_back_and_loses_none() {
     hand_over(job.as_mut());
     has_started.recv().unwrap();
     let mut creates: Vec<_> = (0..1500)
-        .map(|n| store.create(task(n, "{}"), None))
+        .map(|n| store.create(task(n, "{}"), None, None))
         .collect();
     for create in &mut creates {
         hand_over(create.as_mut());
@@ -206,7 +271,7 @@ async fn a_lost_transaction_is_told_to_those_who_were_in_it() {
 #[tokio::test]
 async fn a_full_disk_is_named_and_passes() {
     let (_directory, store) = store();
-    store.create(task(1, "{}"), None).await.unwrap();
+    store.create(task(1, "{}"), None, None).await.unwrap();
     let large = "x".repeat(1 << 20);
     let pages = |pages: u32| {
         store.0.writer.write(move |db| {
@@ -215,7 +280,7 @@ async fn a_full_disk_is_named_and_passes() {
         })
     };
     pages(1).await.unwrap();
-    let error = store.create(task(2, &large), None).await.unwrap_err();
+    let error = store.create(task(2, &large), None, None).await.unwrap_err();
     assert!(
         matches!(&error, StoreError::Unavailable(cause) if cause.contains("full")),
         "{error:?}"
@@ -226,7 +291,7 @@ async fn a_full_disk_is_named_and_passes() {
     );
     assert_eq!(store.get(task(2, "").id).await.unwrap(), None);
     pages(1 << 20).await.unwrap();
-    store.create(task(2, &large), None).await.unwrap();
+    store.create(task(2, &large), None, None).await.unwrap();
     assert!(store.get(task(2, "").id).await.unwrap() == Some(task(2, &large)));
     assert_eq!(store.figures().await.unwrap().changes, 2);
 }
@@ -234,7 +299,7 @@ async fn a_full_disk_is_named_and_passes() {
 #[tokio::test]
 async fn after_a_failure_of_the_disk_nothing_more_is_written() {
     let (directory, store) = store();
-    store.create(task(1, "{}"), None).await.unwrap();
+    store.create(task(1, "{}"), None, None).await.unwrap();
     let mut given_up = Box::pin(store.given_up());
     hand_over(given_up.as_mut());
     let failed = store.0.writer.write(|db| {
@@ -245,7 +310,7 @@ async fn after_a_failure_of_the_disk_nothing_more_is_written() {
         ))
     });
     assert!(matches!(failed.await, Err(Trouble::Disk(_))));
-    let error = store.create(task(2, "{}"), None).await.unwrap_err();
+    let error = store.create(task(2, "{}"), None, None).await.unwrap_err();
     assert!(
         matches!(&error, StoreError::Unavailable(cause) if cause.contains("restart")),
         "{error:?}"
@@ -260,7 +325,7 @@ async fn after_a_failure_of_the_disk_nothing_more_is_written() {
     drop(store);
     let store = Sqlite::open(&directory.path().join("store.db")).unwrap();
     assert_eq!(digests(&store), [""; 0]);
-    store.create(task(2, "{}"), None).await.unwrap();
+    store.create(task(2, "{}"), None, None).await.unwrap();
 }
 
 #[tokio::test]
@@ -306,27 +371,47 @@ fn frequent_statements_read_no_table_from_end_to_end() {
         get.contains("task_id") && !get.contains("SCAN") && !get.contains("TEMP"),
         "{get}"
     );
-    let orphans = plan(super::tasks::ORPHANS);
+    let orphans = plan(super::lists::ORPHANS);
     assert!(
         orphans.contains("task_unfinished") && !orphans.contains("SCAN t;"),
         "{orphans}"
     );
+    let unfinished = plan(super::lists::UNFINISHED);
+    assert!(
+        unfinished.contains("COVERING INDEX task_unfinished") && !unfinished.contains("TEMP"),
+        "{unfinished}"
+    );
+    let segments = plan(super::journal::SEGMENTS);
+    assert!(
+        segments.contains("task_id") && !segments.contains("SCAN") && !segments.contains("TEMP"),
+        "{segments}"
+    );
+    for of_one in [
+        super::journal::SEGMENT,
+        super::journal::OUTPUT,
+        super::journal::DELETE_BELOW,
+    ] {
+        let of_one = plan(of_one);
+        assert!(!of_one.contains("SCAN"), "{of_one}");
+    }
     let sweep = plan(super::tasks::SWEEP);
     assert!(
         sweep.contains("task_forget") && !sweep.contains("TEMP"),
         "{sweep}"
     );
-    let unfinished = plan(super::tasks::UNFINISHED);
-    assert!(unfinished.contains("task_unfinished"), "{unfinished}");
+    let count = plan(super::lists::COUNT_UNFINISHED);
+    assert!(count.contains("COVERING INDEX task_unfinished"), "{count}");
 }
 
 #[tokio::test]
 async fn a_statement_is_compiled_once() {
     let (_directory, store) = store();
     for n in 0..5 {
-        store.create(task(n, "{}"), None).await.unwrap();
+        store.create(task(n, "{}"), None, None).await.unwrap();
         store.get(task(n, "").id).await.unwrap().unwrap();
         store.orphans(NodeId("n".into()), 3).await.unwrap();
+        store.unfinished(Some(n as u64), 3).await.unwrap();
+        store.segments(task(n, "").id).await.unwrap();
         store.sweep(Millis(9), 3).await.unwrap();
         store.figures().await.unwrap();
     }
@@ -340,8 +425,10 @@ async fn a_statement_is_compiled_once() {
     };
     for sql in [
         super::tasks::GET,
-        super::tasks::ORPHANS,
-        super::tasks::UNFINISHED,
+        super::lists::ORPHANS,
+        super::lists::UNFINISHED,
+        super::lists::COUNT_UNFINISHED,
+        super::journal::SEGMENTS,
     ] {
         let (runs, again) = store.0.readers.here(|db| compiled(db, sql)).unwrap();
         assert_eq!((runs, again), (5, 0), "{sql}");

@@ -1,18 +1,18 @@
-//! Questions and journals, which live and die with their task.
+//! Questions, which live and die with their task, and what else events leave in a row.
 
 use longshore_tasks::event::{Event, NewQuestion};
-use longshore_tasks::id::Millis;
-use longshore_tasks::store::{Segment, TaskStore};
-use longshore_tasks::task::{State, Task};
+use longshore_tasks::id::{Millis, NodeId};
+use longshore_tasks::store::TaskStore;
+use longshore_tasks::task::{State, Task, Trust, Usage};
 
-use crate::kit::{Place, commit, completed, id, journalled, refusal, segment, task};
+use crate::kit::{Place, commit, completed, full_task, id, task};
 
 pub(crate) async fn questions_come_back(place: &Place) {
     let store = place.open().tasks;
     // A neighbour with questions of the same keys, whose rows must not be touched.
     let neighbour = task(2).apply(asked(&["b", "a"]), Millis(1)).unwrap().task;
-    store.create(neighbour.clone(), None).await.unwrap();
-    store.create(task(1), None).await.unwrap();
+    store.create(neighbour.clone(), None, None).await.unwrap();
+    store.create(task(1), None, None).await.unwrap();
     let store = store.as_ref();
     // Not in the order of the alphabet: the order is that in which they were asked.
     let asking = step(store, &task(1), asked(&["b", "größer", "a"])).await;
@@ -31,7 +31,7 @@ pub(crate) async fn questions_come_back(place: &Place) {
 pub(crate) async fn questions_end_with_their_task(place: &Place) {
     let store = place.open().tasks;
     let asking = task(1).apply(asked(&["a", "b"]), Millis(1)).unwrap().task;
-    store.create(asking.clone(), None).await.unwrap();
+    store.create(asking.clone(), None, None).await.unwrap();
     assert_eq!(store.get(id(1)).await.unwrap().as_ref(), Some(&asking));
     // Even if the successor still names them: they are of no use to anybody.
     let done = commit(&asking, |task| task.state = completed("{}"));
@@ -45,68 +45,61 @@ pub(crate) async fn questions_end_with_their_task(place: &Place) {
     assert_eq!(store.get(id(1)).await.unwrap(), Some(expected));
 }
 
-pub(crate) async fn segments_come_back_in_order(place: &Place) {
+pub(crate) async fn owners_come_and_go(place: &Place) {
     let store = place.open().tasks;
-    let mut row = task(1);
-    let mut neighbour = task(2);
-    store.create(row.clone(), None).await.unwrap();
-    store.create(neighbour.clone(), None).await.unwrap();
-    let mut written = Vec::new();
-    for n in 0..40_u64 {
-        // More than nine, of very different sizes, and of two owners.
-        let frames = (0..n * n * 20).map(|at| (at % 251) as u8).collect();
-        let epoch = 1 + n / 20;
-        let next = Segment {
-            epoch,
-            first_call: n * 3,
-            last_call: n * 3 + 2,
-            frames,
-        };
-        let mut change = journalled(&row, next.clone());
-        change.task.lease.epoch = epoch;
-        row = change.task.clone();
-        store.commit(change).await.unwrap();
-        written.push(next);
-        // Commits without a segment, and segments of others, between.
-        let plain = commit(&row, |task| task.stalls += 1);
-        row = plain.task.clone();
-        store.commit(plain).await.unwrap();
-        let theirs = journalled(&neighbour, segment(n));
-        neighbour = theirs.task.clone();
-        store.commit(theirs).await.unwrap();
-    }
-    drop(store);
-    let store = place.open().tasks;
-    assert!(store.segments(id(1)).await.unwrap() == written);
+    let mut row = full_task(1);
+    row.cancel_requested_at = None;
+    store.create(row.clone(), None, None).await.unwrap();
+    let store = store.as_ref();
+    let usage = |cpu_ms| Usage {
+        active_ms: cpu_ms * 2,
+        cpu_ms,
+    };
+    let claimed = |name: &str| Event::Claimed {
+        owner: NodeId(name.into()),
+    };
+    let parked = |wake_at| Event::Parked {
+        wake_at,
+        usage: usage(7_002),
+    };
+    row = step(
+        store,
+        &row,
+        Event::Journalled {
+            usage: usage(7_001),
+        },
+    )
+    .await;
+    row = step(store, &row, parked(Some(Millis(8_000)))).await;
     assert_eq!(
-        store.segments(id(2)).await.unwrap(),
-        (0..40).map(segment).collect::<Vec<_>>()
+        (row.lease.owner.as_ref(), row.wake_at),
+        (None, Some(Millis(8_000)))
     );
-}
-
-pub(crate) async fn a_journal_has_no_gaps(place: &Place) {
-    let store = place.open().tasks;
-    for (n, counted, with_segment) in [(1, 1, false), (2, 0, true), (3, 2, true)] {
-        let mut row = task(n);
-        row.journal.segments = counted;
-        let segment = with_segment.then(|| segment(0));
-        assert_eq!(refusal(store.create(row, segment).await), "conflict", "{n}");
-        assert_eq!(store.get(id(n)).await.unwrap(), None);
+    row = step(store, &row, claimed("second")).await;
+    assert_eq!((row.lease.epoch, row.wake_at), (2, None));
+    row = step(store, &row, asked(&["a"])).await;
+    row = step(store, &row, parked(None)).await;
+    assert_eq!(row.wake_at, None);
+    row = step(store, &row, answered(&[("a", "1")])).await;
+    assert_eq!(row.wake_at, Some(Millis(4_000)));
+    row = step(store, &row, claimed("third")).await;
+    row = step(
+        store,
+        &row,
+        Event::Released {
+            usage: usage(7_003),
+        },
+    )
+    .await;
+    for deaths in 1..=4 {
+        row = step(store, &row, claimed("fourth")).await;
+        row = step(store, &row, Event::Died).await;
+        assert_eq!(row.stalls, deaths);
     }
-    let mut row = task(4);
-    row.journal.segments = 1;
-    store.create(row.clone(), Some(segment(0))).await.unwrap();
-    for (counted, with_segment) in [(0, false), (2, false), (0, true), (1, true), (3, true)] {
-        let mut change = commit(&row, |task| task.journal.segments = counted);
-        change.segment = with_segment.then(|| segment(9));
-        assert_eq!(
-            refusal(store.commit(change).await),
-            "conflict",
-            "{counted} {with_segment}"
-        );
-    }
-    assert_eq!(store.get(id(4)).await.unwrap(), Some(row));
-    assert_eq!(store.segments(id(4)).await.unwrap(), [segment(0)]);
+    assert_eq!((row.trust(), row.lease.epoch), (Trust::Quarantined, 7));
+    row = step(store, &row, Event::Readmitted).await;
+    row = step(store, &row, claimed("fifth")).await;
+    assert_eq!((row.trust(), row.lease.epoch), (Trust::Trusted, 8));
 }
 
 /// Applies an event as the server does, and checks that the store gives back exactly that.
@@ -123,7 +116,10 @@ fn asked(keys: &[&str]) -> Event {
         key: (*key).to_owned(),
         request: format!(r#"{{"asks":"{key}"}}"#).as_str().into(),
     };
-    Event::Asked(keys.iter().map(ask).collect())
+    Event::Asked {
+        questions: keys.iter().map(ask).collect(),
+        wake_at: Some(Millis(4_500)),
+    }
 }
 
 fn answered(answers: &[(&str, &str)]) -> Event {

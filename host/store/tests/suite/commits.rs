@@ -1,17 +1,19 @@
 //! Which successor every store takes, and which it refuses.
 
+use longshore_tasks::event::Event;
 use longshore_tasks::id::{Millis, NodeId};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::store::Segment;
 use longshore_tasks::task::{State, Task};
 
 use crate::kit::{
-    Place, commit, completed, failed, full_task, id, journalled, refusal, segment, task,
+    Place, commit, completed, failed, first_segment, full_task, id, journalled, output, refusal,
+    segment, task,
 };
 
 pub(crate) async fn a_commit_is_durable_when_it_returns(place: &Place) {
     let store = place.open().tasks;
-    store.create(task(1), None).await.unwrap();
+    store.create(task(1), None, None).await.unwrap();
     let mut change = journalled(&task(1), segment(0));
     change.task.state = completed("{}");
     store.commit(change.clone()).await.unwrap();
@@ -23,18 +25,23 @@ pub(crate) async fn a_commit_is_durable_when_it_returns(place: &Place) {
 
 pub(crate) async fn what_was_fixed_stays_fixed(place: &Place) {
     let store = place.open().tasks;
-    store.create(task(1), None).await.unwrap();
-    let change = commit(&task(1), |task| {
+    let first = Task {
+        journal_key: Some(vec![2, 0, 3]),
+        ..task(1)
+    };
+    store.create(first.clone(), None, None).await.unwrap();
+    let change = commit(&first, |task| {
         task.pinned.tool = "another".to_owned();
         task.pinned.arguments = "[]".into();
         task.created_at = Millis(9);
+        task.journal_key = Some(vec![1]);
         task.stalls = 99;
     });
     store.commit(change).await.unwrap();
     let expected = Task {
         version: 2,
         stalls: 99,
-        ..task(1)
+        ..first
     };
     assert_eq!(store.get(id(1)).await.unwrap(), Some(expected));
 }
@@ -50,7 +57,7 @@ pub(crate) async fn what_is_final_is_never_replaced(place: &Place) {
             state,
             ..full_task(n)
         };
-        store.create(done.clone(), None).await.unwrap();
+        store.create(done.clone(), None, None).await.unwrap();
         for next in [
             State::Working,
             State::InputRequired,
@@ -75,7 +82,7 @@ pub(crate) async fn versions_only_grow(place: &Place) {
         version: 5,
         ..task(1)
     };
-    store.create(first.clone(), None).await.unwrap();
+    store.create(first.clone(), None, None).await.unwrap();
     for version in [0, 4, 5] {
         let change = commit(&first, |task| task.version = version);
         assert_eq!(refusal(store.commit(change).await), "conflict", "{version}");
@@ -97,7 +104,7 @@ pub(crate) async fn versions_only_grow(place: &Place) {
 pub(crate) async fn a_stale_commit_leaves_nothing(place: &Place) {
     let store = place.open().tasks;
     let first = task(1);
-    store.create(first.clone(), None).await.unwrap();
+    store.create(first.clone(), None, None).await.unwrap();
     let second = commit(&first, |task| task.lease.epoch = 2);
     store.commit(second.clone()).await.unwrap();
     let second = second.task;
@@ -120,16 +127,21 @@ pub(crate) async fn a_stale_commit_leaves_nothing(place: &Place) {
             fate: Fate::Open,
         }];
         change.task.state = State::InputRequired;
+        change.output = Some(output(9));
+        if let Some(segment) = &mut change.segment {
+            segment.epoch = stale.lease.epoch;
+        }
         assert_eq!(refusal(store.commit(change).await), expected);
         assert_eq!(store.get(id(1)).await.unwrap().as_ref(), Some(&second));
         assert_eq!(store.segments(id(1)).await.unwrap(), []);
+        assert_eq!(store.output(id(1)).await.unwrap(), None);
     }
 }
 
 pub(crate) async fn a_former_owner_is_fenced_off(place: &Place) {
     let store = place.open().tasks;
     let mine = task(1);
-    store.create(mine.clone(), None).await.unwrap();
+    store.create(mine.clone(), None, None).await.unwrap();
     let taken = commit(&mine, |task| {
         task.lease.epoch += 1;
         task.lease.owner = Some(NodeId("other".into()));
@@ -149,7 +161,7 @@ pub(crate) async fn a_former_owner_is_fenced_off(place: &Place) {
 pub(crate) async fn of_two_commits_one_wins(place: &Place) {
     let store = place.open().tasks;
     for n in 0..50 {
-        store.create(task(n), None).await.unwrap();
+        store.create(task(n), None, None).await.unwrap();
         let contenders = ["one", "two"].map(|winner| {
             let store = store.clone();
             let mut change = journalled(
@@ -181,10 +193,93 @@ pub(crate) async fn of_two_commits_one_wins(place: &Place) {
     }
 }
 
+pub(crate) async fn of_several_claims_one_wins(place: &Place) {
+    let store = place.open().tasks;
+    let names = ["one", "two", "three", "four"];
+    for n in 0..25 {
+        let mut free = task(n);
+        free.lease.owner = None;
+        free.wake_at = Some(Millis(1));
+        store.create(free, None, None).await.unwrap();
+        let claims = names.map(|name| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let row = store.get(id(n)).await.unwrap().unwrap();
+                let owner = NodeId(name.into());
+                // Whoever is late finds that it has an owner, who is not dead.
+                if row.lease.owner.is_some() {
+                    return None;
+                }
+                let claimed = row.apply(Event::Claimed { owner }, Millis(2)).unwrap();
+                let change = commit(&row, |task| *task = claimed.task);
+                match store.commit(change).await {
+                    Ok(()) => Some(name),
+                    refused => {
+                        assert_eq!(refusal(refused), "fenced");
+                        None
+                    }
+                }
+            })
+        });
+        let mut won = Vec::new();
+        for claim in claims {
+            won.extend(claim.await.unwrap());
+        }
+        let [winner] = won[..] else {
+            panic!("{won:?} won")
+        };
+        let row = store.get(id(n)).await.unwrap().unwrap();
+        assert_eq!(row.lease.owner, Some(NodeId(winner.into())));
+        assert_eq!(
+            (row.lease.epoch, row.version, row.wake_at),
+            (2, 2, None),
+            "of the losers there is no trace"
+        );
+    }
+}
+
+pub(crate) async fn fenced_commits_spoil_no_others(place: &Place) {
+    let store = place.open().tasks;
+    let mut written = Vec::new();
+    for n in 0..64 {
+        store.create(task(n), None, None).await.unwrap();
+        written.push(journalled(&task(n), first_segment(n)));
+    }
+    let fenced = [7, 21, 63];
+    for n in fenced {
+        let owner = NodeId("other".into());
+        let taken = task(n).apply(Event::Claimed { owner }, Millis(1)).unwrap();
+        let change = commit(&task(n), |task| *task = taken.task);
+        store.commit(change).await.unwrap();
+    }
+    let commits: Vec<_> = written
+        .into_iter()
+        .map(|change| {
+            let store = store.clone();
+            tokio::spawn(async move { store.commit(change).await })
+        })
+        .collect();
+    let mut stood = 0;
+    for (n, commit) in (0_u64..).zip(commits) {
+        let answer = commit.await.unwrap();
+        let segments = if fenced.contains(&n) {
+            assert_eq!(refusal(answer), "fenced");
+            vec![]
+        } else {
+            answer.unwrap();
+            stood += 1;
+            vec![first_segment(n)]
+        };
+        assert_eq!(store.get(id(n)).await.unwrap().unwrap().version, 2);
+        assert_eq!(store.segments(id(n)).await.unwrap(), segments);
+    }
+    assert_eq!(stood, 61);
+}
+
 pub(crate) async fn stale_commits_spoil_no_others(place: &Place) {
     let store = place.open().tasks;
     for n in 0..64 {
-        store.create(task(n), None).await.unwrap();
+        store.create(task(n), None, None).await.unwrap();
     }
     let commits: Vec<_> = (0..64)
         .map(|n| {
@@ -196,7 +291,11 @@ pub(crate) async fn stale_commits_spoil_no_others(place: &Place) {
                 63 => from.journal.segments = 9,
                 _ => {}
             }
-            let change = journalled(&from, segment(n));
+            let mut change = journalled(&from, first_segment(n));
+            if let Some(segment) = &mut change.segment {
+                segment.epoch = from.lease.epoch;
+                segment.number = from.journal.segments;
+            }
             tokio::spawn(async move { store.commit(change).await })
         })
         .collect();
@@ -216,7 +315,7 @@ pub(crate) async fn stale_commits_spoil_no_others(place: &Place) {
             _ => {
                 answer.unwrap();
                 stood += 1;
-                (2, vec![segment(n)])
+                (2, vec![first_segment(n)])
             }
         };
         assert_eq!(store.get(id(n)).await.unwrap().unwrap().version, version);

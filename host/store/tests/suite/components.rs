@@ -147,13 +147,26 @@ pub(crate) async fn bytes_stay_while_they_are_needed(place: &Place) {
     let mut over = task(2);
     over.pinned.digest = ended.to_string();
     over.state = State::Cancelled { at: Millis(1) };
-    stores.tasks.create(running.clone(), None).await.unwrap();
-    stores.tasks.create(over, None).await.unwrap();
+    stores
+        .tasks
+        .create(running.clone(), None, None)
+        .await
+        .unwrap();
+    stores.tasks.create(over, None, None).await.unwrap();
 
+    // What came as a file has no name here; it stays while it is served.
+    let file = component("text", b"file");
+    let served = file.digest.clone();
+    for _ in 0..2 {
+        store.keep(file.clone(), b"file".to_vec()).await.unwrap();
+    }
     let mut gone = vec![ended.clone(), nobody.clone()];
     gone.sort();
-    assert_eq!(store.collect().await.unwrap(), gone);
-    assert_eq!(store.collect().await.unwrap(), []);
+    assert_eq!(store.collect(vec![served.clone()]).await.unwrap(), gone);
+    assert_eq!(store.bytes(served.clone()).await.unwrap().unwrap(), b"file");
+    assert_eq!(store.installed().await.unwrap().len(), 1);
+    assert_eq!(store.collect(Vec::new()).await.unwrap(), [served]);
+    assert_eq!(store.collect(Vec::new()).await.unwrap(), []);
     for (digest, there) in [(named, true), (run, true), (ended, false), (nobody, false)] {
         assert_eq!(store.bytes(digest.clone()).await.unwrap().is_some(), there);
     }
@@ -167,7 +180,7 @@ pub(crate) async fn bytes_stay_while_they_are_needed(place: &Place) {
     store.remove("text".parse().unwrap()).await.unwrap();
     let mut gone = vec![named.clone(), run.clone()];
     gone.sort();
-    assert_eq!(store.collect().await.unwrap(), gone);
+    assert_eq!(store.collect(Vec::new()).await.unwrap(), gone);
 }
 
 pub(crate) async fn tasks_and_components_share_a_store(place: &Place) {
@@ -177,7 +190,7 @@ pub(crate) async fn tasks_and_components_share_a_store(place: &Place) {
         .install(component("text", b"one"), b"one".to_vec())
         .await
         .unwrap();
-    stores.tasks.create(task(1), None).await.unwrap();
+    stores.tasks.create(task(1), None, None).await.unwrap();
     assert_eq!(stores.tasks.figures().await.unwrap().changes, 2);
     drop(stores);
     let stores = place.open();

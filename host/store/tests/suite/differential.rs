@@ -6,10 +6,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use longshore_catalog::component::{Component, Digest};
 use longshore_tasks::event::{Event, NewQuestion, Outcome};
 use longshore_tasks::id::{Millis, NodeId};
-use longshore_tasks::store::{Commit, Query};
+use longshore_tasks::store::{Commit, Query, Segment};
 use longshore_tasks::task::{Failure, Progress, StateName, Task, Usage};
 
-use crate::kit::{Place, Stores, all_pages, component, full_task, id, segment, task};
+use crate::kit::{
+    Place, Stores, all_pages, component, first_segment, full_task, id, output, task, unfinished,
+};
 
 /// Commands of one sequence: enough that ids are taken, ended, forgotten and taken again.
 const STEPS: usize = 250;
@@ -70,7 +72,7 @@ impl World {
     async fn command(&mut self) -> (String, String, String) {
         let dice = &mut self.dice;
         let n = dice.below(8);
-        match dice.below(20) {
+        match dice.below(22) {
             0..=3 => {
                 let mut new = if dice.one_in(2) {
                     task(n)
@@ -80,11 +82,14 @@ impl World {
                 new.pinned.component = ["text", "maps"][dice.index(2)].to_owned();
                 new.pinned.digest = Digest::of(&[dice.below(3) as u8]).to_string();
                 new.created_at = Millis(dice.below(1_000) as i64);
-                let first = dice.one_in(3).then(|| segment(dice.below(9)));
+                let first = dice.one_in(3).then(|| first_segment(dice.below(9)));
                 new.journal.segments = u64::from(first.is_some());
-                both!(self, format!("create {n}"), |store| store
-                    .tasks
-                    .create(new.clone(), first.clone()))
+                let printed = dice.one_in(3).then(|| output(dice.below(9)));
+                both!(self, format!("create {n}"), |store| store.tasks.create(
+                    new.clone(),
+                    first.clone(),
+                    printed.clone()
+                ))
             }
             4..=12 => {
                 let Ok(Some(row)) = self.model.tasks.get(id(n)).await else {
@@ -135,7 +140,16 @@ impl World {
                     .components
                     .remove(name.parse().unwrap()))
             }
-            _ => both!(self, "collect", |store| store.components.collect()),
+            19 | 20 => {
+                let limit = 1 + dice.index(5);
+                both!(self, format!("unfinished {limit}"), |store| unfinished(
+                    store.tasks.as_ref(),
+                    limit
+                ))
+            }
+            _ => both!(self, "collect", |store| store
+                .components
+                .collect(Vec::new())),
         }
     }
 
@@ -153,21 +167,34 @@ impl World {
             next.lease.epoch += 1;
             next.lease.owner = [None, Some(NodeId("other".into()))][self.dice.index(2)].clone();
         }
-        let journalled = self.dice.one_in(3).then(|| segment(self.dice.below(50)));
-        next.journal.segments += u64::from(journalled.is_some());
+        let dice = &mut self.dice;
+        let journalled = dice.one_in(2).then(|| Segment {
+            number: row.journal.segments,
+            epoch: row.lease.epoch,
+            ..first_segment(dice.below(50))
+        });
+        if let Some(segment) = &journalled {
+            next.append(segment.last_call, dice.one_in(4));
+        }
         let mut commit = Commit {
             from_version: row.version,
             from_epoch: row.lease.epoch,
             task: next,
             segment: journalled,
+            output: dice.one_in(4).then(|| output(dice.below(50))),
         };
         // Now and then from a row that was never there.
-        match self.dice.below(24) {
+        let (segment, base) = (commit.segment.as_mut(), &mut commit.task.journal.base);
+        match dice.below(30) {
             0 => commit.from_version += 1,
             1 => commit.from_version -= 1,
             2 => commit.from_epoch += 1,
             3 => commit.task.version = row.version,
             4 => commit.task.journal.segments += 1,
+            5 => *base += 1,
+            6 => *base = base.saturating_sub(1),
+            7 => segment.into_iter().for_each(|segment| segment.number += 1),
+            8 => segment.into_iter().for_each(|segment| segment.epoch += 1),
             _ => {}
         }
         commit
@@ -175,7 +202,7 @@ impl World {
 
     fn random_event(&mut self, row: &Task) -> Event {
         let dice = &mut self.dice;
-        match dice.below(12) {
+        match dice.below(20) {
             0..=2 => Event::StatusChanged {
                 message: dice.one_in(2).then(|| format!("at {}", dice.below(100))),
                 progress: dice.one_in(2).then(|| Progress {
@@ -186,13 +213,14 @@ impl World {
             3..=5 => {
                 let used = row.questions.len();
                 let keys = (used..used + 1 + dice.index(3)).map(|key| format!("key-{key}"));
-                Event::Asked(
-                    keys.map(|key| NewQuestion {
-                        key,
-                        request: "{}".into(),
-                    })
-                    .collect(),
-                )
+                let questions = keys.map(|key| NewQuestion {
+                    key,
+                    request: "{}".into(),
+                });
+                Event::Asked {
+                    questions: questions.collect(),
+                    wake_at: dice.one_in(2).then(|| Millis(dice.below(2_000) as i64)),
+                }
             }
             6..=8 => {
                 let open: Vec<_> = row
@@ -204,6 +232,17 @@ impl World {
             }
             9 => Event::Withdrawn,
             10 => Event::CancelRequested,
+            11..=13 => Event::Claimed {
+                owner: NodeId(["node", "other"][dice.index(2)].into()),
+            },
+            14 => Event::Journalled { usage: used(dice) },
+            15 => Event::Parked {
+                wake_at: dice.one_in(2).then(|| Millis(dice.below(2_000) as i64)),
+                usage: used(dice),
+            },
+            16 => Event::Released { usage: used(dice) },
+            17 => Event::Died,
+            18 => Event::Readmitted,
             _ => Event::Ended {
                 outcome: match dice.below(3) {
                     0 => Outcome::Completed("[\"done\"]".into()),
@@ -214,10 +253,7 @@ impl World {
                     }),
                     _ => Outcome::Cancelled(None),
                 },
-                usage: Usage {
-                    active_ms: dice.below(100),
-                    cpu_ms: dice.below(100),
-                },
+                usage: used(dice),
             },
         }
     }
@@ -227,6 +263,10 @@ impl World {
         Query {
             state: dice.one_in(2).then(|| StateName::ALL[dice.index(5)]),
             component: dice.one_in(3).then(|| "text".to_owned()),
+            ids: dice.one_in(4).then(|| {
+                let (one, other) = (id(dice.below(8)), id(dice.below(8)));
+                (one.min(other), one.max(other))
+            }),
             limit: 1 + dice.index(4),
             after: None,
         }
@@ -241,6 +281,15 @@ impl World {
             compared.push(both!(self, format!("segments {n}"), |store| store
                 .tasks
                 .segments(id(n))));
+            for number in 0..12 {
+                let name = format!("segment {n} {number}");
+                compared.push(both!(self, name, |store| store
+                    .tasks
+                    .segment(id(n), number)));
+            }
+            compared.push(both!(self, format!("output {n}"), |store| store
+                .tasks
+                .output(id(n))));
         }
         compared.push(both!(self, "installed", |store| store
             .components
@@ -251,11 +300,18 @@ impl World {
                 .components
                 .bytes(digest.clone())));
         }
-        let unfinished = async |store: &Stores| store.tasks.figures().await.unwrap().unfinished;
-        compared.push(both!(self, "unfinished", |store| unfinished(store)));
+        let count = async |store: &Stores| store.tasks.figures().await.unwrap().unfinished;
+        compared.push(both!(self, "count of unfinished", |store| count(store)));
         for (what, model, other) in compared {
             assert_eq!(model, other, "seed {seed}, after step {step}: {what}");
         }
+    }
+}
+
+fn used(dice: &mut Dice) -> Usage {
+    Usage {
+        active_ms: dice.below(100),
+        cpu_ms: dice.below(100),
     }
 }
 

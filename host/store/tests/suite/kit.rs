@@ -8,7 +8,9 @@ use longshore_catalog::tool::{Requirement, TaskMode, Tool};
 use longshore_store::memory::Memory;
 use longshore_store::sqlite::Sqlite;
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
-use longshore_tasks::store::{Commit, Query, Segment, StoreError, Summary, TaskStore};
+use longshore_tasks::store::{
+    Commit, Output, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
+};
 use longshore_tasks::task::{
     Failure, JournalTail, Lease, Pinned, Progress, State, Status, Task, Usage,
 };
@@ -89,8 +91,10 @@ pub(crate) fn task(n: u64) -> Task {
         journal: JournalTail {
             segments: 0,
             calls: 1_005,
-            base: 1_006,
+            base: 0,
+            base_cpu_ms: 1_006,
         },
+        journal_key: None,
         usage: Usage {
             active_ms: 1_007,
             cpu_ms: 1_008,
@@ -98,7 +102,7 @@ pub(crate) fn task(n: u64) -> Task {
         status: Status::default(),
         cancel_requested_at: None,
         wake_at: None,
-        stalls: 13,
+        stalls: 2,
         questions: Vec::new(),
         state: State::Working,
     }
@@ -115,6 +119,7 @@ pub(crate) fn full_task(n: u64) -> Task {
             total: Some(1e300),
         }),
     };
+    task.journal_key = Some(vec![0, 255, 7]);
     task.cancel_requested_at = Some(Millis(1_009));
     task.wake_at = Some(Millis(1_010));
     task
@@ -149,22 +154,40 @@ pub(crate) fn commit(before: &Task, change: impl FnOnce(&mut Task)) -> Commit {
         from_epoch: before.lease.epoch,
         task,
         segment: None,
+        output: None,
     }
 }
 
 /// The same with a segment of the journal.
 pub(crate) fn journalled(before: &Task, segment: Segment) -> Commit {
-    let mut commit = commit(before, |task| task.journal.segments += 1);
+    let mut commit = commit(before, |task| task.append(segment.last_call, false));
     commit.segment = Some(segment);
     commit
 }
 
-pub(crate) fn segment(n: u64) -> Segment {
+pub(crate) fn segment(number: u64) -> Segment {
     Segment {
+        number,
         epoch: 1,
-        first_call: n * 10,
-        last_call: n * 10 + 9,
-        frames: vec![0, 255, n as u8],
+        first_call: number * 10,
+        last_call: number * 10 + 9,
+        written_at: Millis(6_000 + number as i64),
+        frames: vec![0, 255, number as u8],
+    }
+}
+
+/// A first segment that differs from others.
+pub(crate) fn first_segment(mark: u64) -> Segment {
+    Segment {
+        frames: mark.to_be_bytes().into(),
+        ..segment(0)
+    }
+}
+
+pub(crate) fn output(calls: u64) -> Output {
+    Output {
+        calls,
+        body: format!("printed after {calls} calls\n\0").into_bytes(),
     }
 }
 
@@ -197,6 +220,25 @@ pub(crate) async fn all_pages(store: &dyn TaskStore, mut query: Query) -> Vec<Su
                 );
                 query.after = Some(next);
             }
+        }
+    }
+}
+
+/// Every page of the tasks that have not ended.
+pub(crate) async fn unfinished(store: &dyn TaskStore, limit: usize) -> Vec<Unfinished> {
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.unfinished(after, limit).await.unwrap();
+        assert!(page.tasks.len() <= limit);
+        all.extend(page.tasks);
+        assert!(
+            page.next.is_none() || page.next > after,
+            "pages that never end"
+        );
+        after = page.next;
+        if after.is_none() {
+            return all;
         }
     }
 }

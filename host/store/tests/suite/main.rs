@@ -4,10 +4,12 @@ mod belongings;
 mod commits;
 mod components;
 mod differential;
+mod journals;
 mod kit;
 mod lists;
 mod rows;
 mod sqlite;
+mod upgrade;
 
 macro_rules! contract {
     ($($noun:ident: $($case:ident),+;)+) => {
@@ -42,16 +44,28 @@ contract! {
         a_stale_commit_leaves_nothing,
         a_former_owner_is_fenced_off,
         of_two_commits_one_wins,
+        of_several_claims_one_wins,
+        fenced_commits_spoil_no_others,
         stale_commits_spoil_no_others;
     belongings:
         questions_come_back,
         questions_end_with_their_task,
+        owners_come_and_go;
+    journals:
         segments_come_back_in_order,
-        a_journal_has_no_gaps;
+        a_segment_is_read_back_after_a_lost_answer,
+        a_journal_has_no_gaps,
+        a_segment_of_another_lease_is_refused,
+        a_restart_point_deletes_what_lies_before,
+        a_base_is_a_segment_and_only_grows,
+        a_task_begins_with_a_restart_point,
+        output_is_replaced_with_its_row;
     lists:
         pages_are_complete_under_inserts,
         lists_are_filtered,
+        lists_are_of_a_range_of_ids,
         orphans_are_what_others_left,
+        what_is_unfinished_is_complete_and_in_order,
         sweeping_is_bounded_and_takes_all;
     components:
         an_install_is_durable_when_it_returns,

@@ -4,37 +4,44 @@ use longshore_tasks::id::{Millis, NodeId};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::task::{Failure, State, Task};
 
-use crate::kit::{Place, commit, completed, failed, full_task, id, refusal, segment, task};
+use crate::kit::{Place, commit, completed, failed, full_task, id, output, refusal, segment, task};
 
 pub(crate) async fn a_task_is_durable_when_create_returns(place: &Place) {
     let store = place.open().tasks;
     let mut task = full_task(1);
     task.journal.segments = 1;
-    store.create(task.clone(), Some(segment(0))).await.unwrap();
+    store
+        .create(task.clone(), Some(segment(0)), Some(output(3)))
+        .await
+        .unwrap();
     drop(store);
     let store = place.open().tasks;
     assert_eq!(store.get(id(1)).await.unwrap(), Some(task));
     assert_eq!(store.segments(id(1)).await.unwrap(), [segment(0)]);
+    assert_eq!(store.output(id(1)).await.unwrap(), Some(output(3)));
 }
 
 pub(crate) async fn an_id_is_taken_once(place: &Place) {
     let store = place.open().tasks;
-    store.create(task(1), None).await.unwrap();
+    store.create(task(1), None, None).await.unwrap();
     let mut other = full_task(1);
     other.journal.segments = 1;
-    assert_eq!(
-        refusal(store.create(other, Some(segment(0))).await),
-        "exists"
-    );
+    let created = store.create(other, Some(segment(0)), Some(output(1)));
+    assert_eq!(refusal(created.await), "exists");
     assert_eq!(store.get(id(1)).await.unwrap(), Some(task(1)));
     assert_eq!(store.segments(id(1)).await.unwrap(), []);
+    assert_eq!(store.output(id(1)).await.unwrap(), None);
 }
 
 pub(crate) async fn what_is_unknown_is_absent(place: &Place) {
     let store = place.open().tasks;
-    store.create(task(1), None).await.unwrap();
+    store.create(task(1), None, None).await.unwrap();
     assert_eq!(store.get(id(2)).await.unwrap(), None);
     assert_eq!(store.segments(id(2)).await.unwrap(), []);
+    for unknown in [id(1), id(2)] {
+        assert_eq!(store.segment(unknown, 0).await.unwrap(), None);
+        assert_eq!(store.output(unknown).await.unwrap(), None);
+    }
     assert_eq!(
         refusal(store.commit(commit(&task(2), |_| ())).await),
         "missing"
@@ -71,9 +78,9 @@ pub(crate) async fn every_field_comes_back(place: &Place) {
             state: state.clone(),
             ..full_task(n + 1)
         };
-        store.create(sparse.clone(), None).await.unwrap();
-        store.create(full.clone(), None).await.unwrap();
-        store.create(task(n + 2), None).await.unwrap();
+        store.create(sparse.clone(), None, None).await.unwrap();
+        store.create(full.clone(), None, None).await.unwrap();
+        store.create(task(n + 2), None, None).await.unwrap();
         let change = commit(&task(n + 2), |task| {
             let full = full_task(n + 2);
             task.updated_at = Millis(3_001);
@@ -82,7 +89,7 @@ pub(crate) async fn every_field_comes_back(place: &Place) {
             task.lease.epoch = 3_004;
             task.lease.owner = Some(NodeId("other".into()));
             task.journal.calls = 3_005;
-            task.journal.base = 3_006;
+            task.journal.base_cpu_ms = 3_006;
             task.usage.active_ms = 3_007;
             task.usage.cpu_ms = 3_008;
             task.status = full.status;
@@ -125,7 +132,7 @@ pub(crate) async fn texts_come_back_byte_for_byte(place: &Place) {
             request: text.into(),
             fate: Fate::Answered(text.into()),
         }];
-        store.create(before.clone(), None).await.unwrap();
+        store.create(before.clone(), None, None).await.unwrap();
         let read = store.get(id(n)).await.unwrap().unwrap();
         // Not by `assert_eq`, which would print a MiB.
         assert!(read == before, "text {n} changed on its way in");
@@ -143,14 +150,14 @@ pub(crate) async fn figures_count_what_changed(place: &Place) {
     let store = place.open().tasks;
     assert_eq!(store.figures().await.unwrap().changes, 0);
     for n in 0..3 {
-        store.create(task(n), None).await.unwrap();
+        store.create(task(n), None, None).await.unwrap();
     }
     store
         .commit(commit(&task(0), |task| task.state = completed("{}")))
         .await
         .unwrap();
     // None of these changes anything.
-    assert_eq!(refusal(store.create(task(0), None).await), "exists");
+    assert_eq!(refusal(store.create(task(0), None, None).await), "exists");
     assert_eq!(
         refusal(store.commit(commit(&task(0), |_| ())).await),
         "conflict"

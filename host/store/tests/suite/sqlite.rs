@@ -19,7 +19,10 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::task::unconstrained;
 
-use crate::kit::{all_pages, commit, completed, component, failed, full_task, id, segment, task};
+use crate::kit::{
+    all_pages, commit, completed, component, failed, full_task, id, journalled, segment, task,
+    unfinished,
+};
 
 fn place() -> (TempDir, PathBuf) {
     let directory = TempDir::new().unwrap();
@@ -50,7 +53,7 @@ async fn a_newer_schema_is_refused() {
     let (_directory, path) = place();
     Sqlite::open(&path)
         .unwrap()
-        .create(task(1), None)
+        .create(task(1), None, None)
         .await
         .unwrap();
     let raw = Connection::open(&path).unwrap();
@@ -63,7 +66,7 @@ async fn a_newer_schema_is_refused() {
             error,
             OpenError::Newer {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
@@ -71,7 +74,7 @@ async fn a_newer_schema_is_refused() {
     );
     let said = error.to_string();
     assert!(
-        said.contains("schema 99") && said.contains("up to 1") && said.contains("newer longshore"),
+        said.contains("schema 99") && said.contains("up to 2") && said.contains("newer longshore"),
         "{said}"
     );
 }
@@ -109,7 +112,7 @@ async fn a_damaged_database_is_refused() {
     for n in 0..100 {
         let mut large = task(n);
         large.pinned.arguments = "x".repeat(20_000).as_str().into();
-        store.create(large, None).await.unwrap();
+        store.create(large, None, None).await.unwrap();
     }
     drop(store);
     let whole = fs::read(&path).unwrap();
@@ -189,7 +192,7 @@ async fn its_files_are_private_and_its_pages_large() {
 
     let (directory, path) = place();
     let store = Sqlite::open(&path).unwrap();
-    store.create(task(1), None).await.unwrap();
+    store.create(task(1), None, None).await.unwrap();
     let mut names = Vec::new();
     for file in fs::read_dir(directory.path()).unwrap() {
         let file = file.unwrap();
@@ -225,7 +228,7 @@ async fn what_was_handed_over_is_written_before_the_file_is_closed() {
     let store = Sqlite::open(&path).unwrap();
     for n in 0..200 {
         // Handed over, and then the caller goes away. More than tokio lets one task do at a time.
-        let create = pin!(unconstrained(store.create(task(n), None)));
+        let create = pin!(unconstrained(store.create(task(n), None, None)));
         match create.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => {}
             Poll::Ready(done) => done.unwrap(),
@@ -246,15 +249,12 @@ async fn an_ended_task_has_no_questions_left() {
         key: key.to_owned(),
         request: "{}".into(),
     });
-    let asking = task(1)
-        .apply(Event::Asked(ask.into()), Millis(1))
-        .unwrap()
-        .task;
+    let asking = task(1).apply(asked(ask.into()), Millis(1)).unwrap().task;
     store
-        .create(asking.clone(), Some(segment(0)))
+        .create(asking.clone(), Some(segment(0)), None)
         .await
         .unwrap_err();
-    store.create(asking.clone(), None).await.unwrap();
+    store.create(asking.clone(), None, None).await.unwrap();
     let raw = Connection::open(&path).unwrap();
     let count = || {
         raw.query_row("select count(*) from question", [], |row| {
@@ -277,10 +277,10 @@ async fn a_swept_task_leaves_nothing() {
     let mut over = full_task(1);
     over.journal.segments = 1;
     over.state = completed("{}");
-    store.create(over, Some(segment(0))).await.unwrap();
+    store.create(over, Some(segment(0)), None).await.unwrap();
     assert_eq!(store.sweep(Millis(i64::MAX), 10).await.unwrap(), 1);
     let raw = Connection::open(&path).unwrap();
-    for table in ["task", "segment", "question"] {
+    for table in ["task", "segment", "question", "output"] {
         let rows: i64 = raw
             .query_row(&format!("select count(*) from {table}"), [], |row| {
                 row.get(0)
@@ -306,8 +306,8 @@ async fn a_row_that_this_program_never_writes_is_reported() {
     for damage in damages {
         let (_directory, path) = place();
         let store = Sqlite::open(&path).unwrap();
-        store.create(task(1), None).await.unwrap();
-        store.create(task(2), None).await.unwrap();
+        store.create(task(1), None, None).await.unwrap();
+        store.create(task(2), None, None).await.unwrap();
         let raw = Connection::open(&path).unwrap();
         let changed = raw
             .execute(&format!("update task set {damage} where key = 1"), [])
@@ -332,8 +332,8 @@ async fn a_damaged_question_is_reported_and_a_damaged_id_or_component_hides_no_o
         key: "a".to_owned(),
         request: "{}".into(),
     }];
-    let asking = task(1).apply(Event::Asked(ask), Millis(1)).unwrap().task;
-    store.create(asking, None).await.unwrap();
+    let asking = task(1).apply(asked(ask), Millis(1)).unwrap().task;
+    store.create(asking, None, None).await.unwrap();
     store
         .install(component("text", b"one"), b"one".to_vec())
         .await
@@ -352,12 +352,12 @@ async fn a_damaged_question_is_reported_and_a_damaged_id_or_component_hides_no_o
         );
     }
     // Neither a list nor whoever looks after what was left behind stops at it.
-    let unfinished = |node: &str| store.orphans(NodeId(node.into()), 5);
-    assert!(unfinished("other").await.unwrap().is_empty());
+    let orphans = |node: &str| store.orphans(NodeId(node.into()), 5);
+    assert!(orphans("other").await.unwrap().is_empty());
     raw.execute("update question set state = 'open', answer = null", [])
         .unwrap();
-    assert_eq!(unfinished("other").await.unwrap().len(), 1);
-    store.create(task(2), None).await.unwrap();
+    assert_eq!(orphans("other").await.unwrap().len(), 1);
+    store.create(task(2), None, None).await.unwrap();
     raw.execute(
         "update task set id = x'0102' where id = ?1",
         [id(1).0.as_bytes()],
@@ -372,7 +372,7 @@ async fn a_damaged_question_is_reported_and_a_damaged_id_or_component_hides_no_o
         .unwrap();
     let listed: Vec<TaskId> = page.tasks.iter().map(|task| task.id).collect();
     assert_eq!(listed, [id(2)]);
-    assert_eq!(unfinished("other").await.unwrap().len(), 1);
+    assert_eq!(orphans("other").await.unwrap().len(), 1);
     store
         .install(component("whole", b"two"), b"two".to_vec())
         .await
@@ -398,6 +398,77 @@ async fn a_damaged_question_is_reported_and_a_damaged_id_or_component_hides_no_o
     }
 }
 
+#[tokio::test]
+async fn a_journal_that_is_not_whole_is_reported() {
+    let damages = [
+        "delete from segment where number = 0",
+        "delete from segment where number = 1",
+        "delete from segment where number = 2",
+        "delete from segment",
+        "update segment set number = 7 where number = 1",
+        "update task set segments = 2",
+        "update task set base = 1; delete from segment where number = 1",
+        "update segment set epoch = -1 where number = 2",
+    ];
+    for damage in damages {
+        let (_directory, path) = place();
+        let store = Sqlite::open(&path).unwrap();
+        let mut row = task(1);
+        store.create(row.clone(), None, None).await.unwrap();
+        for n in 0..3 {
+            let change = journalled(&row, segment(n));
+            row = change.task.clone();
+            store.commit(change).await.unwrap();
+        }
+        assert_eq!(store.segments(id(1)).await.unwrap().len(), 3);
+        let raw = Connection::open(&path).unwrap();
+        raw.execute_batch(damage).unwrap();
+        let error = store.segments(id(1)).await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::Corrupt(_)),
+            "{damage}: {error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_row_hides_no_other_from_those_who_look_through_all() {
+    let (_directory, path) = place();
+    let store = Sqlite::open(&path).unwrap();
+    for n in 0..9 {
+        store.create(task(n), None, None).await.unwrap();
+    }
+    let raw = Connection::open(&path).unwrap();
+    // The first of a page, the last of one, and the last of all.
+    for damage in [
+        "state = 'sleeping' where key = 1",
+        "stalls = -1 where key = 6",
+        "id = x'0102' where key = 9",
+    ] {
+        raw.execute(&format!("update task set {damage}"), [])
+            .unwrap();
+    }
+    for limit in [1, 2, 3, 9] {
+        let left = unfinished(&store, limit).await;
+        let ids: Vec<_> = left.iter().map(|task| task.id).collect();
+        assert_eq!(ids, [1, 2, 3, 4, 6, 7].map(id), "in pages of {limit}");
+        let query = Query {
+            limit,
+            ..Query::default()
+        };
+        let listed = all_pages(&store, query).await;
+        let ids: Vec<_> = listed.iter().map(|task| task.id).collect();
+        assert_eq!(ids, [7, 6, 5, 4, 3, 2, 1].map(id), "in pages of {limit}");
+    }
+}
+
+fn asked(questions: Vec<NewQuestion>) -> Event {
+    Event::Asked {
+        questions,
+        wake_at: None,
+    }
+}
+
 /// A successor whose parts, read at different moments, would not fit together.
 fn nth(n: u64, before: &Task) -> Task {
     let mut task = before.clone();
@@ -411,7 +482,7 @@ fn nth(n: u64, before: &Task) -> Task {
         request: "{}".into(),
     }];
     let answers = [(format!("key-{n}"), n.to_string().as_str().into())].into();
-    let asked = task.apply(Event::Asked(ask), Millis(1)).unwrap().task;
+    let asked = task.apply(asked(ask), Millis(1)).unwrap().task;
     let answered = asked
         .apply(Event::Answered(answers), Millis(1))
         .unwrap()
@@ -427,7 +498,7 @@ async fn readers_see_whole_rows_and_never_older_ones() {
     let (_directory, path) = place();
     let store = Sqlite::open(&path).unwrap();
     let mut row = nth(1, &task(1));
-    store.create(row.clone(), None).await.unwrap();
+    store.create(row.clone(), None, None).await.unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = (0..3)
         .map(|_| {
@@ -478,6 +549,7 @@ async fn a_rare_task_is_found_behind_very_many() {
                 ..task(0)
             },
             None,
+            None,
         )
         .await
         .unwrap();
@@ -491,7 +563,7 @@ async fn a_rare_task_is_found_behind_very_many() {
              cancel_requested_at, wake_at, stalls, segments, calls, base, active_ms, cpu_ms, \
              progress_done, progress_total, tenant, principal, component, digest, tool, revision, \
              host_abi, idempotency_key, status_message, failure_code, failure_message, failure_data, \
-             client, policy, arguments, result from task, n",
+             client, policy, arguments, result, base_cpu_ms, journal_key from task, n",
         )
         .unwrap();
     let query = Query {
@@ -516,10 +588,10 @@ async fn a_rare_task_is_found_behind_very_many() {
 async fn a_place_that_vanishes_is_no_panic() {
     let (directory, path) = place();
     let store = Sqlite::open(&path).unwrap();
-    store.create(task(1), None).await.unwrap();
+    store.create(task(1), None, None).await.unwrap();
     directory.close().unwrap();
     // Whatever it answers, it answers; the file that was open is still there for this process.
-    let _either = store.create(task(2), None).await;
+    let _either = store.create(task(2), None, None).await;
     let _either = store.get(id(1)).await;
     let _either = store.orphans(NodeId("n".into()), 10).await;
     assert!(matches!(fs::metadata(&path), Err(error) if error.kind() == ErrorKind::NotFound));

@@ -1,0 +1,97 @@
+//! One short name for what a tool returned, by which a repetition is compared with what it repeats.
+
+use crate::bindings::longshore::tool::types as wit;
+use crate::link::Returned;
+
+/// A hash of what a tool returned, whole and unchecked: the same for the same, whoever computes it.
+pub(crate) fn of(returned: &Returned) -> [u8; 16] {
+    let mut form = Form(blake3::Hasher::new());
+    match returned {
+        Ok(result) => form.result(0, result),
+        Err(wit::CallError::Failed(result)) => form.result(1, result),
+        Err(wit::CallError::Protocol(error)) => {
+            form.number(2);
+            form.bytes(&error.code.to_le_bytes());
+            form.bytes(error.message.as_bytes());
+            form.option(error.data.as_deref());
+        }
+        Err(wit::CallError::Cancelled) => form.number(3),
+    }
+    let hash = form.0.finalize();
+    *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
+}
+
+/// What is hashed: every part with its length, every choice with its number.
+struct Form(blake3::Hasher);
+
+impl Form {
+    fn number(&mut self, number: u64) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+    }
+
+    fn option(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => self.bytes(text.as_bytes()),
+            None => self.number(u64::MAX),
+        }
+    }
+
+    fn result(&mut self, kind: u64, result: &wit::ToolResult) {
+        self.number(kind);
+        self.number(result.content.len() as u64);
+        for block in &result.content {
+            self.block(block);
+        }
+        self.option(result.structured.as_deref());
+        self.option(result.meta.as_deref());
+    }
+
+    fn block(&mut self, block: &wit::Block) {
+        match block {
+            wit::Block::Text(text) => {
+                self.number(0);
+                self.bytes(text.as_bytes());
+            }
+            wit::Block::Image(media) | wit::Block::Audio(media) => {
+                self.number(if matches!(block, wit::Block::Image(_)) {
+                    1
+                } else {
+                    2
+                });
+                self.bytes(&media.data);
+                self.bytes(media.mime_type.as_bytes());
+            }
+            wit::Block::ResourceLink(link) => {
+                self.number(3);
+                self.bytes(link.uri.as_bytes());
+                self.bytes(link.name.as_bytes());
+                self.option(link.mime_type.as_deref());
+                self.option(link.description.as_deref());
+            }
+            wit::Block::Embedded(embedded) => {
+                self.number(4);
+                self.bytes(embedded.uri.as_bytes());
+                self.option(embedded.mime_type.as_deref());
+                match &embedded.body {
+                    wit::Body::Text(text) => {
+                        self.number(0);
+                        self.bytes(text.as_bytes());
+                    }
+                    wit::Body::Bytes(bytes) => {
+                        self.number(1);
+                        self.bytes(bytes);
+                    }
+                }
+            }
+            wit::Block::Raw(json) => {
+                self.number(5);
+                self.bytes(json.as_bytes());
+            }
+        }
+    }
+}

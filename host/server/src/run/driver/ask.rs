@@ -1,0 +1,233 @@
+//! Questions: put to the client through the row, answered from it.
+
+use std::time::Duration;
+
+use longshore_journal::call::{Answer, AskError, Question};
+use longshore_tasks::event::{Event, Refused};
+use longshore_tasks::id::Millis;
+use longshore_tasks::question::{Fate, wire_key};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::row::{Change, Patience};
+use super::{Carrier, Driver};
+use crate::clock;
+use crate::run::desk::Asking;
+use crate::wire::{self, Asked};
+
+/// Questions that are out.
+pub(super) struct Waiting {
+    asked: Vec<(String, Asked)>,
+    /// When the guest stops waiting.
+    wake_at: Option<Millis>,
+    until: Option<Instant>,
+    /// What came back, while the run waits for a place to go on.
+    answers: Option<Result<Vec<Answer>, AskError>>,
+    reply: oneshot::Sender<Result<Vec<Answer>, AskError>>,
+}
+
+impl Waiting {
+    /// When nobody waits for the answers any more, as long as they have not come.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.until.filter(|_| self.answers.is_none())
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Millis> {
+        self.wake_at
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.answers.is_some()
+    }
+}
+
+impl Driver {
+    pub(super) async fn ask(&mut self, asking: Asking) {
+        let Asking {
+            questions,
+            until,
+            before,
+            reply,
+        } = asking;
+        let put = if before {
+            self.asked_before(&questions)
+        } else {
+            self.put(&questions, until).await
+        };
+        let asked = match put {
+            Ok(asked) => asked,
+            Err(error) => {
+                let _guest_is_gone = reply.send(Err(error));
+                return;
+            }
+        };
+        let wake_at = until.map(|ms| self.call.created_at.plus(ms));
+        let until = wake_at.and_then(|at| {
+            Instant::now().checked_add(Duration::from_millis(at.since(clock::now())))
+        });
+        self.waiting = Some(Waiting {
+            asked,
+            wake_at,
+            until,
+            answers: None,
+            reply,
+        });
+        if self.has_waited_in_vain() {
+            self.settle(Err(AskError::TimedOut));
+            return;
+        }
+        // They may be there: from the time of another process, or because somebody was quick.
+        self.deliver_answers();
+        if self.waiting.is_some() {
+            self.pause();
+        }
+    }
+
+    /// Asks the client.
+    async fn put(
+        &mut self,
+        questions: &[Question],
+        until: Option<u64>,
+    ) -> Result<Vec<(String, Asked)>, AskError> {
+        let capabilities = &self.call.caller.capabilities;
+        // Kept only if the questions are put: one that is refused uses up no key.
+        let mut used = self.used_keys.clone();
+        let asked: Vec<(String, Asked)> = questions
+            .iter()
+            .map(|question| {
+                let asked = wire::asked(&question.ask, capabilities)?;
+                let key = wire_key(&question.key, &used);
+                used.insert(key.clone());
+                Ok((key, asked))
+            })
+            .collect::<Result<_, AskError>>()?;
+        self.put_questions(&asked, until).await?;
+        self.used_keys = used;
+        Ok(asked)
+    }
+
+    /// What an earlier process asked, as its row has it: the last questions of all, since a guest asks
+    /// nothing more before it is answered.
+    fn asked_before(&self, questions: &[Question]) -> Result<Vec<(String, Asked)>, AskError> {
+        let Carrier::Task(row) = &self.carrier else {
+            return Err(AskError::CallCancelled);
+        };
+        let first = row.questions.len().checked_sub(questions.len());
+        let theirs = first.map_or(&[][..], |first| &row.questions[first..]);
+        if theirs.len() != questions.len() {
+            return Err(AskError::Invalid(
+                "the question was asked by an earlier process and is not there any more".to_owned(),
+            ));
+        }
+        questions
+            .iter()
+            .zip(theirs)
+            .map(|(question, kept)| {
+                let asked = wire::asked(&question.ask, &self.call.caller.capabilities)?;
+                Ok((kept.key.clone(), asked))
+            })
+            .collect()
+    }
+
+    async fn put_questions(
+        &mut self,
+        asked: &[(String, Asked)],
+        until: Option<u64>,
+    ) -> Result<(), AskError> {
+        if matches!(self.carrier, Carrier::Held { .. }) {
+            if !self.call.can_wait_for_answers() {
+                return Err(AskError::Unsupported(
+                    "this caller can be asked only in a task: it does not know tasks, or the tool does not become one"
+                        .to_owned(),
+                ));
+            }
+            if !self.become_task().await {
+                return Err(AskError::Unsupported(
+                    "the question cannot be kept now; try again later".to_owned(),
+                ));
+            }
+        }
+        let mut events: Vec<Event> = self.take_unshown().into_iter().collect();
+        events.push(Event::Asked {
+            questions: asked.iter().map(|(key, asked)| asked.as_new(key)).collect(),
+            wake_at: until.map(|ms| self.call.created_at.plus(ms)),
+        });
+        match self.commit(events, Patience::Endless).await {
+            Change::Done => Ok(()),
+            Change::Refused(Refused::BadQuestions) => Err(AskError::Invalid(
+                "a key is used twice among these questions".to_owned(),
+            )),
+            Change::Refused(_) | Change::Lost | Change::Unavailable => Err(AskError::CallCancelled),
+        }
+    }
+
+    /// Whether an earlier process stopped waiting and could not tell the guest any more.
+    fn has_waited_in_vain(&self) -> bool {
+        let (Carrier::Task(row), Some(waiting)) = (&self.carrier, &self.waiting) else {
+            return false;
+        };
+        row.cancel_requested_at.is_none()
+            && row.questions.iter().any(|question| {
+                question.fate == Fate::Withdrawn
+                    && waiting.asked.iter().any(|(key, _)| *key == question.key)
+            })
+    }
+
+    /// The wait for answers is over; they may have come at the last moment.
+    pub(super) async fn stop_waiting(&mut self) {
+        match self.commit(vec![Event::Withdrawn], Patience::Endless).await {
+            Change::Refused(Refused::Nothing) => self.deliver_answers(),
+            _ => self.give(Err(AskError::TimedOut)),
+        }
+    }
+
+    /// Gives the guest its answers once all are there.
+    pub(super) fn deliver_answers(&mut self) {
+        let (Carrier::Task(row), Some(waiting)) = (&self.carrier, &self.waiting) else {
+            return;
+        };
+        if waiting.is_answered() {
+            return;
+        }
+        let answers: Option<Vec<Answer>> = waiting
+            .asked
+            .iter()
+            .map(|(key, asked)| {
+                let question = row.questions.iter().find(|question| question.key == *key)?;
+                match &question.fate {
+                    Fate::Answered(answer) => asked.answer(&answer.0),
+                    Fate::Open | Fate::Withdrawn => None,
+                }
+            })
+            .collect();
+        if let Some(answers) = answers {
+            self.give(Ok(answers));
+        }
+    }
+
+    /// What came back goes to the guest as soon as it has a place to go on.
+    fn give(&mut self, answers: Result<Vec<Answer>, AskError>) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.answers = Some(answers);
+            self.sit_down();
+        }
+    }
+
+    /// Answers the guest now.
+    pub(super) fn settle(&mut self, answers: Result<Vec<Answer>, AskError>) {
+        if let Some(waiting) = self.waiting.take() {
+            let _guest_is_gone = waiting.reply.send(answers);
+        }
+    }
+
+    /// Gives the guest what came back.
+    pub(super) fn settle_answered(&mut self) {
+        if let Some(answers) = self
+            .waiting
+            .as_mut()
+            .and_then(|waiting| waiting.answers.take())
+        {
+            self.settle(answers);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The row and the journal of a run: what is committed, and against whom.
+
+use std::time::Duration;
+
+use longshore_sandbox::control::StopReason;
+use longshore_tasks::event::{Effect, Event, Refused};
+use longshore_tasks::store::{self, Commit, StoreError};
+use longshore_tasks::task::Task;
+use tokio::time::Instant;
+
+use super::{Carrier, Driver};
+use crate::clock;
+use crate::run::record::{Recorder, Written};
+use crate::run::{Output, Reply};
+
+/// What came of an attempt to change the row.
+pub(super) enum Change {
+    Done,
+    Refused(Refused),
+    Unavailable,
+    Lost,
+}
+
+/// Whether to try again while the store cannot be written, or somebody else has changed the row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Until it works: the result exists nowhere else.
+    Endless,
+    /// Not while the store cannot be written: something newer will come.
+    None,
+    /// Only if nothing has changed meanwhile: else it must be decided again.
+    Once,
+}
+
+impl Driver {
+    /// Makes the call a task, if it is not one, and tells the caller. False if it stays held.
+    pub(super) async fn become_task(&mut self) -> bool {
+        let Carrier::Held { status, .. } = &self.carrier else {
+            return true;
+        };
+        let mut row = self.call.new_row(self.server.node.clone(), status.clone());
+        if self.recorder.is_none() && self.server.settings.durable {
+            self.recorder = Some(Recorder::new(
+                &self.server.keys,
+                self.call.id,
+                self.server.node.clone(),
+                self.tape.clone(),
+            ));
+        }
+        let written = self.recorder.as_mut().and_then(|recorder| {
+            row.journal_key = Some(recorder.kept_key().to_vec());
+            recorder.write(&mut row, clock::now())
+        });
+        let segment = written.as_ref().map(|written| written.segment.clone());
+        if let Err(error) = self.server.tasks.create(row.clone(), segment, None).await
+            // The write may have happened and only its answer been lost.
+            && !self.is_created(&row, &error).await
+        {
+            tracing::warn!(%error, "a held call could not become a task; it is tried again");
+            self.budget_at = Some(Instant::now() + Duration::from_secs(1));
+            return false;
+        }
+        self.note_kept(written.as_ref());
+        self.budget_at = None;
+        self.put_off_showing();
+        let before = std::mem::replace(&mut self.carrier, Carrier::Task(Box::new(row.clone())));
+        if let Carrier::Held { answer, asides, .. } = before {
+            // Of a task is told what its row shows, to whoever asks for that.
+            if let Some(asides) = asides {
+                asides.close();
+            }
+            if answer.send(Reply::Task(Box::new(row))).is_err() {
+                // Nobody has the task's id, so nobody will ever ask for its result.
+                self.begin_cancel(StopReason::Abandoned);
+            }
+        }
+        self.pause();
+        true
+    }
+
+    async fn is_created(&self, row: &Task, error: &StoreError) -> bool {
+        matches!(error, StoreError::Exists)
+            && matches!(
+                self.server.tasks.get(row.id).await,
+                Ok(Some(there)) if there.journal == row.journal && there.lease == row.lease
+            )
+    }
+
+    /// The row as somebody else left it.
+    pub(super) fn see_row(&mut self, row: Task) {
+        let Carrier::Task(known) = &mut self.carrier else {
+            return;
+        };
+        if row.lease.epoch != known.lease.epoch {
+            // Whoever claimed it later runs it now; this run may not write under their number.
+            self.lose();
+            return;
+        }
+        if row.version > known.version {
+            **known = row;
+        }
+        self.act_on_row();
+    }
+
+    fn act_on_row(&mut self) {
+        let Carrier::Task(row) = &self.carrier else {
+            return;
+        };
+        if row.state.name().is_final() {
+            // Somebody ended it: whatever the run still does is of no use.
+            self.server
+                .sandbox
+                .stop(&self.control, StopReason::Cancelled);
+        } else if row.cancel_requested_at.is_some() {
+            self.begin_cancel(StopReason::Cancelled);
+        }
+        self.deliver_answers();
+    }
+
+    /// Keeps what was recorded, if there is anything.
+    pub(super) async fn keep_journal(&mut self, patience: Patience) {
+        let every = Duration::from_millis(self.server.settings.journal_every_ms);
+        self.flush_at = Instant::now() + every;
+        if !matches!(self.carrier, Carrier::Task(_))
+            || self.recorder.as_ref().is_none_or(Recorder::is_empty)
+        {
+            return;
+        }
+        let usage = self.usage();
+        // A step or a restart point leaves out what was printed before it.
+        let output = (patience == Patience::Endless).then(|| self.output_now());
+        let _a_later_commit_keeps_it = self
+            .commit_with(vec![Event::Journalled { usage }], output.as_ref(), patience)
+            .await;
+    }
+
+    /// What the run and those before it have put out so far.
+    pub(super) fn output_now(&self) -> Output {
+        let (log, log_dropped) = self.log.read();
+        let now = Output {
+            stdout: self.watch.stdout(),
+            stderr: self.watch.stderr(),
+            log,
+            log_dropped,
+            cpu_ms: None,
+        };
+        match &self.earlier {
+            Some(earlier) => earlier.followed_by(now, &self.call.limits),
+            None => now,
+        }
+    }
+
+    fn note_kept(&mut self, written: Option<&Written>) {
+        if let (Some(recorder), Some(written)) = (&mut self.recorder, written) {
+            recorder.kept(written);
+        }
+    }
+
+    /// Commits the row after these events, with all that was recorded before them.
+    pub(super) async fn commit(&mut self, events: Vec<Event>, patience: Patience) -> Change {
+        self.commit_with(events, None, patience).await
+    }
+
+    /// The same with what the run has printed, against whatever others do to the row meanwhile.
+    pub(super) async fn commit_with(
+        &mut self,
+        events: Vec<Event>,
+        output: Option<&Output>,
+        patience: Patience,
+    ) -> Change {
+        // Most runs say nothing, and then there is nothing to keep.
+        let output = output.filter(|output| !output.is_empty());
+        let mut pause = Duration::from_millis(50);
+        loop {
+            let Carrier::Task(row) = &self.carrier else {
+                return Change::Lost;
+            };
+            let now = clock::now();
+            let mut next = (**row).clone();
+            let mut is_seen = false;
+            for event in &events {
+                match next.apply(event.clone(), now) {
+                    Ok(step) => {
+                        next = step.task;
+                        // The other effects are this run's own doing.
+                        is_seen |= step.effects.contains(&Effect::Notify);
+                    }
+                    // A status that says nothing new must not keep what follows it from being done.
+                    Err(Refused::Nothing) if matches!(event, Event::StatusChanged { .. }) => {}
+                    // It was given up for dead, and somebody else may have it: not a word more.
+                    Err(Refused::Unowned) => {
+                        self.lose();
+                        return Change::Lost;
+                    }
+                    Err(refused) => return Change::Refused(refused),
+                }
+            }
+            if next.version == row.version {
+                return Change::Refused(Refused::Nothing);
+            }
+            let (from_version, from_epoch) = (row.version, row.lease.epoch);
+            let written = self
+                .recorder
+                .as_mut()
+                .and_then(|recorder| recorder.write(&mut next, now));
+            let output = output
+                .zip(self.recorder.as_ref())
+                .map(|(output, recorder)| store::Output {
+                    calls: self.tape.calls(),
+                    body: recorder.key().seal_output(&output.to_bytes()),
+                });
+            let commit = Commit {
+                from_version,
+                from_epoch,
+                task: next.clone(),
+                segment: written.as_ref().map(|written| written.segment.clone()),
+                output,
+            };
+            match self.server.tasks.commit(commit).await {
+                Ok(()) => {
+                    self.note_kept(written.as_ref());
+                    if is_seen {
+                        self.server.tell_of(&next);
+                    }
+                    self.carrier = Carrier::Task(Box::new(next));
+                    return Change::Done;
+                }
+                Err(StoreError::Conflict) => {
+                    if !self.reload().await {
+                        return Change::Lost;
+                    }
+                    if patience == Patience::Once {
+                        return Change::Refused(Refused::Nothing);
+                    }
+                }
+                Err(StoreError::Fenced | StoreError::Missing | StoreError::Exists) => {
+                    self.lose();
+                    return Change::Lost;
+                }
+                Err(error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_))) => {
+                    if patience == Patience::Endless {
+                        tracing::warn!(%error, "a change of a task waits for the store");
+                        tokio::time::sleep(pause).await;
+                        pause = (pause * 2).min(Duration::from_secs(5));
+                    }
+                    // The write may have happened and only its answer been lost.
+                    if !self.reload().await {
+                        return Change::Lost;
+                    }
+                    if self.has_landed(written.as_ref()).await {
+                        self.note_kept(written.as_ref());
+                        return Change::Done;
+                    }
+                    if patience != Patience::Endless {
+                        return Change::Unavailable;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a commit without an answer was made after all: its segment is there, byte for byte.
+    async fn has_landed(&self, written: Option<&Written>) -> bool {
+        let (Some(written), Carrier::Task(row)) = (written, &self.carrier) else {
+            return false;
+        };
+        let number = written.segment.number;
+        row.journal.segments > number
+            && matches!(
+                self.server.tasks.segment(self.call.id, number).await,
+                Ok(Some(there)) if there.frames == written.segment.frames
+            )
+    }
+
+    /// Reads the row again. False if it is not this run's any more.
+    pub(super) async fn reload(&mut self) -> bool {
+        match self.server.tasks.get(self.call.id).await {
+            Ok(Some(row)) => {
+                // It may be a commit of ours whose answer was lost; telling of one twice does no harm.
+                self.server.tell_of(&row);
+                self.see_row(row);
+                true
+            }
+            Ok(None) => {
+                self.lose();
+                false
+            }
+            // The next attempt to commit meets the same trouble and waits.
+            Err(_) => true,
+        }
+    }
+
+    fn lose(&mut self) {
+        self.carrier = Carrier::Lost;
+        self.server
+            .sandbox
+            .stop(&self.control, StopReason::Shutdown);
+    }
+}

@@ -1,0 +1,153 @@
+//! One file that holds all that it takes to repeat a task, anywhere and without a server.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use longshore_journal::record::Record;
+use longshore_journal::segment::{self, Header, Link, Reader};
+use longshore_journal::world::Origin;
+use longshore_policy::limits::Limits;
+use longshore_tasks::task::{State, Task};
+use serde::{Deserialize, Serialize};
+
+use super::{Facts, Past};
+use crate::run::HOST_ABI;
+
+/// What the file is.
+const FORMAT: &str = "longshore task 1";
+/// What its owner must know.
+const WARNING: &str = "this file holds everything that the tool was given, saw and said: arguments, answers, times, and the key of its random numbers";
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Export {
+    format: String,
+    warning: String,
+    /// The task.
+    pub id: String,
+    host_abi: u32,
+    component: String,
+    /// The component's digest.
+    pub digest: String,
+    /// The tool.
+    pub tool: String,
+    arguments: String,
+    limits: Limits,
+    capabilities: String,
+    created_at_ms: u64,
+    deadline_at_ms: u64,
+    random_key: String,
+    /// How the task stood when it was exported.
+    pub status: String,
+    journal: String,
+    bytes: String,
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// It is something else.
+    #[error("it is no file that `longshore tasks export` wrote: {0}")]
+    Foreign(String),
+    /// It is of another version.
+    #[error(
+        "it was written by a version whose tools see version {0} of their host; this one has {HOST_ABI}"
+    )]
+    HostAbi(u32),
+    /// What is in it does not belong together.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+}
+
+impl Export {
+    pub(crate) fn new(
+        task: &Task,
+        random_key: &[u8; 32],
+        bytes: &[u8],
+        records: &[Record],
+    ) -> Self {
+        let header = Header {
+            host_abi: task.pinned.host_abi,
+            node: String::new(),
+            written_at_ms: task.updated_at.unsigned(),
+            previous: Link::default(),
+        };
+        let (journal, _) = segment::write(&header, records);
+        Self {
+            format: FORMAT.to_owned(),
+            warning: WARNING.to_owned(),
+            id: task.id.to_string(),
+            host_abi: task.pinned.host_abi,
+            component: task.pinned.component.clone(),
+            digest: task.pinned.digest.clone(),
+            tool: task.pinned.tool.clone(),
+            arguments: task.pinned.arguments.0.to_string(),
+            limits: serde_json::from_str(&task.pinned.policy.0).unwrap_or_default(),
+            capabilities: task.pinned.client.0.to_string(),
+            created_at_ms: task.created_at.unsigned(),
+            deadline_at_ms: task.deadline_at.unsigned(),
+            random_key: STANDARD.encode(random_key),
+            status: match &task.state {
+                State::Failed { failure, .. } => format!("failed: {}", failure.message),
+                state => state.name().as_str().to_owned(),
+            },
+            journal: STANDARD.encode(journal),
+            bytes: STANDARD.encode(bytes),
+        }
+    }
+
+    /// Reads a file.
+    pub fn read(text: &[u8]) -> Result<Self, ExportError> {
+        let export: Self = serde_json::from_slice(text)
+            .map_err(|error| ExportError::Foreign(error.to_string()))?;
+        if export.format != FORMAT {
+            return Err(ExportError::Foreign(format!("it says {:?}", export.format)));
+        }
+        if export.host_abi != HOST_ABI {
+            return Err(ExportError::HostAbi(export.host_abi));
+        }
+        Ok(export)
+    }
+
+    /// The component's bytes.
+    pub fn component(&self) -> Result<Vec<u8>, ExportError> {
+        decode("the component", &self.bytes)
+    }
+
+    pub(crate) fn past(&self) -> Result<Past, ExportError> {
+        let bytes = decode("the journal", &self.journal)?;
+        // The first segment of a file has nothing before it, whatever its task had forgotten.
+        let read = Reader::new(true)
+            .read(0, &bytes)
+            .map_err(|error| ExportError::Damaged(error.to_string()))?;
+        let key = decode("the random key", &self.random_key)?;
+        let random_key = key
+            .try_into()
+            .map_err(|_| ExportError::Damaged("the random key has another size".to_owned()))?;
+        Ok(Past {
+            origin: Origin {
+                created_at_ms: self.created_at_ms,
+                random_key,
+                most: super::most(&self.limits),
+            },
+            records: read.records,
+        })
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        Facts {
+            call_id: self.id.clone(),
+            tool: self.tool.clone(),
+            arguments: self.arguments.clone(),
+            limits: self.limits.clone(),
+            capabilities: self.capabilities.clone(),
+            deadline_ms: self.deadline_at_ms.saturating_sub(self.created_at_ms),
+        }
+    }
+}
+
+fn decode(what: &str, text: &str) -> Result<Vec<u8>, ExportError> {
+    STANDARD
+        .decode(text)
+        .map_err(|error| ExportError::Damaged(format!("{what}: {error}")))
+}

@@ -1,0 +1,214 @@
+//! An outside that is a script: its clock moves as it is looked at, its waits are over at once, its
+//! answers come from the question.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::record::Record;
+use longshore_journal::tape::Tape;
+use longshore_protocol::capability::ClientCapabilities;
+use longshore_sandbox::control::Control;
+use longshore_sandbox::outside::{Outside, OwnedChange};
+use longshore_sandbox::sandbox::Sandbox;
+use parking_lot::Mutex;
+
+use super::{Facts, answers};
+use crate::wire;
+
+/// What happens to a run.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    /// Where its clock begins, in milliseconds since the call was made.
+    pub(super) starts_at: u64,
+    /// What its chances are drawn from.
+    pub(super) seed: u64,
+    /// It is cancelled in the wait of that number: a question or a sleep.
+    pub(super) cancel_at_wait: Option<u64>,
+    /// Whether everything is kept at once, as by a server that is often looked at.
+    pub(super) eager: bool,
+    /// Answers that are given, by key.
+    pub(super) answers: std::collections::HashMap<String, serde_json::Value>,
+}
+
+impl Schedule {
+    /// Of a run that asks nothing of the outside.
+    pub(super) fn quiet() -> Self {
+        Self {
+            starts_at: 0,
+            seed: 1,
+            cancel_at_wait: None,
+            eager: false,
+            answers: std::collections::HashMap::new(),
+        }
+    }
+}
+
+/// The outside of one run.
+pub(super) struct Scripted {
+    facts: Facts,
+    capabilities: ClientCapabilities,
+    schedule: Schedule,
+    tape: Tape,
+    sandbox: Sandbox,
+    control: Control,
+    now: AtomicU64,
+    chance: AtomicU64,
+    waits: AtomicU64,
+    kept: Mutex<Vec<Record>>,
+    log: Mutex<Vec<(u64, String)>>,
+}
+
+impl Scripted {
+    pub(super) fn new(
+        facts: Facts,
+        schedule: Schedule,
+        tape: Tape,
+        sandbox: Sandbox,
+        control: Control,
+    ) -> Self {
+        Self {
+            capabilities: ClientCapabilities::parse(&facts.capabilities).unwrap_or_default(),
+            facts,
+            now: AtomicU64::new(schedule.starts_at),
+            chance: AtomicU64::new(schedule.seed | 1),
+            waits: AtomicU64::new(0),
+            kept: Mutex::default(),
+            log: Mutex::default(),
+            schedule,
+            tape,
+            sandbox,
+            control,
+        }
+    }
+
+    /// All that was recorded and logged.
+    pub(super) fn finish(&self) -> (Vec<Record>, Vec<(u64, String)>) {
+        self.keep();
+        (
+            std::mem::take(&mut self.kept.lock()),
+            std::mem::take(&mut self.log.lock()),
+        )
+    }
+
+    fn keep(&self) {
+        self.kept.lock().extend(self.tape.take().records);
+    }
+
+    fn keep_eagerly(&self) {
+        if self.schedule.eager {
+            self.keep();
+        }
+    }
+
+    /// A number below `below`, the same for the same seed.
+    fn draw(&self, below: u64) -> u64 {
+        // xorshift: the guest's own clock must not be what decides.
+        let mut x = self.chance.load(Ordering::Relaxed);
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.chance.store(x, Ordering::Relaxed);
+        x % below.max(1)
+    }
+
+    /// Whether this wait is the one in which the run is cancelled.
+    fn cancels_here(&self) -> bool {
+        let wait = self.waits.fetch_add(1, Ordering::Relaxed);
+        let cancels = self.schedule.cancel_at_wait == Some(wait);
+        if cancels {
+            self.sandbox.cancel(&self.control);
+        }
+        cancels
+    }
+
+    fn answer(&self, question: &Question) -> Result<Answer, AskError> {
+        let asked = wire::asked(&question.ask, &self.capabilities)?;
+        if let Some(given) = self.schedule.answers.get(&question.key) {
+            return Ok(Answer::Accepted(Some(given.to_string())));
+        }
+        Ok(answers::to(&question.ask, &asked, self.draw(6)))
+    }
+}
+
+#[async_trait]
+impl Outside for Scripted {
+    fn call_id(&self) -> String {
+        self.facts.call_id.clone()
+    }
+
+    fn deadline_ms(&self) -> Option<u64> {
+        Some(self.facts.deadline_ms)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.keep_eagerly();
+        // Several looks may see the same millisecond, and some wait long for their thread.
+        let pace = match self.draw(8) {
+            0..=3 => 0,
+            4..=6 => 1,
+            _ => self.draw(40),
+        };
+        self.now.fetch_add(pace, Ordering::Relaxed) + pace
+    }
+
+    async fn wait_until(&self, ms: u64) {
+        self.keep_eagerly();
+        if self.cancels_here() {
+            // A sleep sees it first; other waits do not look.
+            tokio::task::yield_now().await;
+        }
+        let late = self.draw(3);
+        self.now.fetch_max(ms + late, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+    }
+
+    fn set_status(&self, _message: String) {
+        self.keep_eagerly();
+    }
+
+    fn report_progress(&self, _done: f64, _total: Option<f64>, _message: Option<String>) {
+        self.keep_eagerly();
+    }
+
+    fn detach(&self) {}
+
+    fn can_ask(&self, kind: AskKind) -> bool {
+        self.capabilities.has(crate::run::capability_of(kind))
+    }
+
+    async fn ask(
+        &self,
+        questions: Vec<Question>,
+        until: Option<u64>,
+        _before: bool,
+    ) -> Result<Vec<Answer>, AskError> {
+        // A question is kept before anybody can see it.
+        self.keep();
+        if self.cancels_here() {
+            return std::future::pending().await;
+        }
+        if let Some(until) = until
+            && self.draw(4) == 0
+        {
+            self.now.fetch_max(until, Ordering::Relaxed);
+            return Err(AskError::TimedOut);
+        }
+        self.now.fetch_add(self.draw(100_000), Ordering::Relaxed);
+        questions
+            .iter()
+            .map(|question| self.answer(question))
+            .collect()
+    }
+
+    fn log(&self, call: u64, _level: LogLevel, _logger: Option<String>, message: String) {
+        self.log.lock().push((call, message));
+        self.keep_eagerly();
+    }
+
+    async fn settle(&self) {
+        self.keep();
+    }
+
+    fn changed(&self, _change: OwnedChange) {}
+}

@@ -1,0 +1,42 @@
+//! Figures of one machine in one run, with the ratios that can be compared across machines. Run it by
+//! `just bench`: it wants an optimised build and a machine that does nothing else.
+//!
+//! Every figure is the median of [`figures::ROUNDS`] rounds. Where one has an aim, it says whether the aim is
+//! met; nothing fails when it is not, since the machine may be busy or slow.
+
+mod bare;
+mod durable;
+mod figures;
+mod held;
+mod instance;
+mod memory;
+mod spinners;
+
+use anyhow::{Result, bail};
+
+/// One part of the bench, by the name under which it can be run alone.
+const PARTS: [&str; 5] = ["instance", "held", "durable", "spinners", "memory"];
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if(|first| first == "bare").is_some() {
+        return bare::serve(&arguments.next().unwrap_or_default()).await;
+    }
+    let mut asked: Vec<String> = arguments.collect();
+    if asked.is_empty() {
+        asked = PARTS.map(str::to_owned).to_vec();
+    }
+    figures::machine()?;
+    for part in asked {
+        match part.as_str() {
+            "instance" => instance::measure().await?,
+            "held" => held::measure().await?,
+            "durable" => durable::measure().await?,
+            "spinners" => spinners::measure().await?,
+            "memory" => memory::measure().await?,
+            other => bail!("no part {other}: there are {}", PARTS.join(", ")),
+        }
+    }
+    Ok(())
+}
