@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use longshore_catalog::component::{Component, Digest, Name};
 use longshore_catalog::store::{ComponentStore, Installed, StoreError as CatalogError};
 use longshore_catalog::tool::Tool;
-use longshore_tasks::id::{Millis, NodeId, TaskId};
+use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{
     Commit, Figures, Output, Page, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
     UnfinishedPage,
 };
-use longshore_tasks::task::Task;
+use longshore_tasks::task::{Pinned, Task};
 use parking_lot::Mutex;
 
 use crate::successor::{is_written_under, leads_forwards, segments_before};
@@ -65,6 +65,26 @@ impl State {
         self.rows.get(self.keys.get(&id)?)
     }
 
+    fn has_key_of(&self, task: &Task) -> bool {
+        let Pinned {
+            tenant,
+            principal,
+            idempotency_key,
+            ..
+        } = &task.pinned;
+        idempotency_key
+            .as_ref()
+            .is_some_and(|key| self.by_key(tenant, principal, key).is_some())
+    }
+
+    fn by_key(&self, tenant: &Tenant, principal: &Principal, key: &str) -> Option<&Task> {
+        self.rows.values().map(|row| &row.task).find(|task| {
+            let pinned = &task.pinned;
+            pinned.idempotency_key.as_deref() == Some(key)
+                && (&pinned.tenant, &pinned.principal) == (tenant, principal)
+        })
+    }
+
     fn unfinished(&self) -> impl Iterator<Item = &Task> {
         self.rows
             .values()
@@ -82,7 +102,7 @@ impl TaskStore for Memory {
         output: Option<Output>,
     ) -> Result<(), StoreError> {
         let mut state = self.0.lock();
-        if state.keys.contains_key(&task.id) {
+        if state.keys.contains_key(&task.id) || state.has_key_of(&task) {
             return Err(StoreError::Exists);
         }
         if segments_before(&task, segment.as_ref()) != Some(0)
@@ -105,6 +125,15 @@ impl TaskStore for Memory {
 
     async fn get(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         Ok(self.0.lock().row(id).map(|row| row.task.clone()))
+    }
+
+    async fn by_key(
+        &self,
+        tenant: &Tenant,
+        principal: &Principal,
+        key: &str,
+    ) -> Result<Option<Task>, StoreError> {
+        Ok(self.0.lock().by_key(tenant, principal, key).cloned())
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
@@ -139,7 +168,7 @@ impl TaskStore for Memory {
             journal_key: row.task.journal_key.take(),
             ..commit.task
         };
-        if row.task.state.name().is_final() {
+        if !row.task.keeps_questions() {
             row.task.questions.clear();
         }
         state.changes += 1;

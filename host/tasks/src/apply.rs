@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::event::{Effect, Event, NewQuestion, Outcome, Refused, Step};
 use crate::id::{Json, Millis, NodeId};
 use crate::question::{Fate, Question};
-use crate::task::{Progress, State, Task, Trust, Usage};
+use crate::task::{Progress, Reach, State, Task, Trust, Usage};
 
 impl Task {
     /// The task after `event`, or why nothing changes.
@@ -29,6 +29,7 @@ impl Task {
             Event::Released { usage } => task.release(usage, now)?,
             Event::Died => task.die(now)?,
             Event::Readmitted => task.readmit(now)?,
+            Event::Shown { retention_ms } => task.show(retention_ms)?,
             Event::Ended { outcome, usage } => task.end(outcome, usage, now),
         };
         task.version += 1;
@@ -236,6 +237,15 @@ impl Task {
         Ok(vec![Effect::Resume, Effect::Notify])
     }
 
+    fn show(&mut self, retention_ms: u64) -> Result<Vec<Effect>, Refused> {
+        if self.reach == Reach::Id {
+            return Err(Refused::Nothing);
+        }
+        self.reach = Reach::Id;
+        self.retention_ms = retention_ms;
+        Ok(vec![Effect::Notify])
+    }
+
     fn let_go(&mut self) -> Result<(), Refused> {
         self.must_run()?;
         self.lease.owner = None;
@@ -270,7 +280,9 @@ impl Task {
         self.lease.owner = None;
         self.wake_at = None;
         self.stalls = 0;
-        self.questions.clear();
+        if !self.keeps_questions() {
+            self.questions.clear();
+        }
         vec![Effect::Notify]
     }
 }

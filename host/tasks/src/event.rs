@@ -56,6 +56,11 @@ pub enum Event {
     Died,
     /// The operator wants a task that was set aside to be tried again.
     Readmitted,
+    /// Whoever made the call is told the id of the task, so that it can be read for longer after its end.
+    Shown {
+        /// From its end on, in milliseconds.
+        retention_ms: u64,
+    },
     /// The run ended.
     Ended {
         /// How.

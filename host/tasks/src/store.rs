@@ -2,13 +2,14 @@
 
 use async_trait::async_trait;
 
-use crate::id::{Millis, NodeId, TaskId};
+use crate::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use crate::task::{StateName, Task};
 
 /// A place that keeps tasks. Whatever a method has acknowledged survives the death of the process.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
     /// Keeps a new task, with what its run has journalled and printed so far. Refused as
+    /// [`StoreError::Exists`] if its id, or the key of its caller, is taken, and as
     /// [`StoreError::Conflict`] if the segment is not the first one under the task's lease.
     async fn create(
         &self,
@@ -19,6 +20,14 @@ pub trait TaskStore: Send + Sync {
 
     /// The task of that id as it was last committed.
     async fn get(&self, id: TaskId) -> Result<Option<Task>, StoreError>;
+
+    /// The task that this caller made under a key of its own.
+    async fn by_key(
+        &self,
+        tenant: &Tenant,
+        principal: &Principal,
+        key: &str,
+    ) -> Result<Option<Task>, StoreError>;
 
     /// Replaces a row by its successor, with what its run has journalled since, in one transaction.
     /// Refused as [`StoreError::Conflict`] unless the row still is what the successor was made from and
@@ -191,7 +200,7 @@ pub enum StoreError {
     /// Another node has the task now: let go of it without a word.
     #[error("another node runs the task now")]
     Fenced,
-    /// The id is taken.
+    /// The id is taken, or the caller's own key.
     #[error("the task exists already")]
     Exists,
     /// There is no such row.

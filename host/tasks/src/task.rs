@@ -32,6 +32,8 @@ pub struct Task {
     pub usage: Usage,
     /// What it last said of itself.
     pub status: Status,
+    /// How whoever called comes to its result.
+    pub reach: Reach,
     /// When it was asked to stop.
     pub cancel_requested_at: Option<Millis>,
     /// When it goes on by itself: a parked run at its timer, a question at the end of its wait, and at
@@ -40,7 +42,7 @@ pub struct Task {
     /// Unclean deaths of a process while this task was on a thread, since its last progress. See
     /// [`Trust`].
     pub stalls: u32,
-    /// All that it asked so far; empty once it has ended.
+    /// All that it asked so far; empty once it has ended, unless the call can be made again.
     pub questions: Vec<Question>,
     /// Where it stands.
     pub state: State,
@@ -72,6 +74,36 @@ pub struct Pinned {
     pub host_abi: u32,
     /// The caller's own key against making the same call twice.
     pub idempotency_key: Option<String>,
+}
+
+/// How whoever made a call comes to its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// By the task's id, which was given out.
+    Id,
+    /// Only by making the same call again, with the state of its last round or with its own key: nobody
+    /// was told the id. What it asked and was answered is kept after its end, to know the call by.
+    Again,
+}
+
+impl Reach {
+    /// Every way.
+    pub const ALL: [Self; 2] = [Self::Id, Self::Again];
+
+    /// The word used in stores.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Again => "again",
+        }
+    }
+
+    /// The way of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reach| reach.as_str() == word)
+    }
 }
 
 /// The right to run a task.
@@ -273,6 +305,12 @@ impl State {
 }
 
 impl Task {
+    /// Whether its questions are of use to anybody.
+    #[must_use]
+    pub fn keeps_questions(&self) -> bool {
+        !self.state.name().is_final() || self.reach == Reach::Again
+    }
+
     /// The questions that wait for an answer, in the order in which they were asked.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions

@@ -30,7 +30,7 @@ use longshore_sandbox::ending::Ended;
 use longshore_sandbox::journal::{Entry, Journal, Spent};
 use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Watch};
 use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
-use longshore_tasks::task::{JournalTail, Lease, Pinned, State, Status, Task, Usage};
+use longshore_tasks::task::{JournalTail, Lease, Pinned, Reach, State, Status, Task, Usage};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -127,6 +127,7 @@ impl CallFacts {
             journal_key: None,
             usage: Usage::default(),
             status,
+            reach: Reach::Id,
             cancel_requested_at: None,
             wake_at: None,
             stalls: 0,

@@ -4,7 +4,7 @@ use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::store::{Output, Segment, Summary, Unfinished};
 use longshore_tasks::task::{
-    Failure, JournalTail, Lease, Pinned, Progress, State, StateName, Status, Task, Usage,
+    Failure, JournalTail, Lease, Pinned, Progress, Reach, State, StateName, Status, Task, Usage,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Row, Rows};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::error::Trouble;
 
 /// What [`tasks`] reads: a task and, once for each, its questions. In one statement, so that both
-/// are of the same moment. The questions of an ended task are not even looked for.
+/// are of the same moment. The questions of an ended task are not even looked for, unless they are kept.
 macro_rules! select_tasks {
     ($($clauses:literal),+) => {
         concat!(
@@ -22,9 +22,9 @@ macro_rules! select_tasks {
              t.segments, t.calls, t.base, t.base_cpu_ms, t.active_ms, t.cpu_ms, t.progress_done, t.progress_total, \
              t.tenant, t.principal, t.component, t.digest, t.tool, t.revision, t.host_abi, \
              t.idempotency_key, t.journal_key, t.status_message, t.failure_code, t.failure_message, t.failure_data, \
-             t.client, t.policy, t.arguments, t.result, \
+             t.client, t.policy, t.arguments, t.result, t.reach, \
              q.key, q.state, q.request, q.answer \
-             from task t left join question q on t.ended_at is null and q.task = t.key ",
+             from task t left join question q on (t.ended_at is null or t.reach = 'again') and q.task = t.key ",
             $($clauses),+
         )
     };
@@ -32,7 +32,7 @@ macro_rules! select_tasks {
 pub(super) use select_tasks;
 
 /// How many of those columns are the task's.
-const TASK_COLUMNS: usize = 39;
+const TASK_COLUMNS: usize = 40;
 
 /// Reads the rows of a `select_tasks!`, in which the rows of one task follow each other.
 pub(super) fn tasks(rows: Rows<'_>) -> Result<Vec<Task>, Trouble> {
@@ -133,6 +133,11 @@ impl Columns<'_> {
         Ok(TaskId(Uuid::from_bytes(bytes)))
     }
 
+    fn reach(&mut self) -> Result<Reach, Trouble> {
+        let word: String = self.take()?;
+        Reach::parse(&word).ok_or_else(|| damaged(format!("no task is reached by {word:?}")))
+    }
+
     fn state_name(&mut self) -> Result<StateName, Trouble> {
         let word: String = self.take()?;
         StateName::parse(&word).ok_or_else(|| damaged(format!("no task can be {word:?}")))
@@ -194,6 +199,7 @@ fn task(columns: &mut Columns<'_>) -> Result<Task, Trouble> {
     let policy = columns.json()?;
     let arguments = columns.json()?;
     let result = columns.maybe_json()?;
+    let reach = columns.reach()?;
     let pinned = Pinned {
         tenant,
         principal,
@@ -226,6 +232,7 @@ fn task(columns: &mut Columns<'_>) -> Result<Task, Trouble> {
         journal_key,
         usage,
         status,
+        reach,
         cancel_requested_at,
         wake_at,
         stalls,

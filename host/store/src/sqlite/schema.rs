@@ -3,9 +3,10 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step `n` is the n-th. A step that was released never changes; a change is a further step.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("migrations/0001_tasks_and_components.sql"),
     include_str!("migrations/0002_runs_that_survive.sql"),
+    include_str!("migrations/0003_calls_made_again.sql"),
 ];
 
 /// The schema that this program writes.

@@ -1,7 +1,7 @@
 //! The statements about tasks.
 
 use async_trait::async_trait;
-use longshore_tasks::id::{Millis, NodeId, TaskId};
+use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{
     Commit, Figures, Output, Page, Query, Segment, StoreError, TaskStore, UnfinishedPage,
 };
@@ -15,6 +15,9 @@ use super::{journal, lists};
 use crate::successor::{is_written_under, leads_forwards, segments_before};
 
 pub(super) const GET: &str = select_tasks!("where t.id = ?1 order by q.ordinal");
+pub(super) const BY_KEY: &str = select_tasks!(
+    "where t.tenant = ?1 and t.principal = ?2 and t.idempotency_key = ?3 order by q.ordinal"
+);
 pub(super) const SWEEP: &str = "delete from task where key in \
      (select key from task where forget_at < ?1 order by forget_at, key limit ?2)";
 
@@ -49,6 +52,19 @@ impl TaskStore for Sqlite {
 
     async fn get(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         Ok(self.0.readers.here(|db| get(db, id))?)
+    }
+
+    async fn by_key(
+        &self,
+        tenant: &Tenant,
+        principal: &Principal,
+        key: &str,
+    ) -> Result<Option<Task>, StoreError> {
+        Ok(self.0.readers.here(|db| {
+            let mut select = db.prepare_cached(BY_KEY)?;
+            let rows = select.query(params![tenant.0, principal.0, key])?;
+            Ok(rows::tasks(rows)?.pop())
+        })?)
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
@@ -142,10 +158,10 @@ fn create(
              segments, calls, base, active_ms, cpu_ms, progress_done, progress_total, \
              status_message, failure_code, failure_message, failure_data, result, \
              tenant, principal, component, digest, tool, revision, host_abi, idempotency_key, \
-             client, policy, arguments, base_cpu_ms, journal_key) \
+             client, policy, arguments, base_cpu_ms, journal_key, reach) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
              ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, \
-             ?35, ?36, ?37, ?38, ?39) on conflict (id) do nothing",
+             ?35, ?36, ?37, ?38, ?39, ?40) on conflict do nothing",
         )?
         .execute(params![
             task.id.0.as_bytes(),
@@ -187,6 +203,7 @@ fn create(
             pinned.arguments.0,
             int(task.journal.base_cpu_ms),
             task.journal_key,
+            task.reach.as_str(),
         ])?;
     if inserted == 0 {
         return Ok(false);
@@ -224,7 +241,7 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
              cancel_requested_at = ?10, wake_at = ?11, stalls = ?12, segments = ?13, calls = ?14, \
              base = ?15, active_ms = ?16, cpu_ms = ?17, progress_done = ?18, progress_total = ?19, \
              status_message = ?20, failure_code = ?21, failure_message = ?22, failure_data = ?23, \
-             result = ?24, base_cpu_ms = ?29 \
+             result = ?24, base_cpu_ms = ?29, reach = ?30 \
              where id = ?25 and version = ?26 and epoch = ?27 and segments = ?28 and base <= ?15 \
              and ended_at is null \
              returning key",
@@ -260,6 +277,7 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
                 int(*from_epoch),
                 int(before),
                 int(task.journal.base_cpu_ms),
+                task.reach.as_str(),
             ],
             |row| row.get(0),
         )
@@ -292,10 +310,10 @@ fn refusal(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
 
 /// Writes only what became of questions since, and the new ones: a request never changes.
 fn keep_questions(db: &Connection, key: i64, task: &Task) -> Result<(), Trouble> {
-    let questions = if task.state.name().is_final() {
-        &[][..]
-    } else {
+    let questions = if task.keeps_questions() {
         &task.questions
+    } else {
+        &[][..]
     };
     let kept: Vec<String> = db
         .prepare_cached("select state from question where task = ?1 order by ordinal")?

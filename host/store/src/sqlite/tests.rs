@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{Commit, Output, Segment, StoreError, TaskStore as _};
-use longshore_tasks::task::{JournalTail, Lease, Pinned, State, Status, Task, Usage};
+use longshore_tasks::task::{JournalTail, Lease, Pinned, Reach, State, Status, Task, Usage};
 use rusqlite::{Connection, StatementStatus};
 use tempfile::TempDir;
 use tokio::task::unconstrained;
@@ -52,6 +52,7 @@ fn task(n: u128, arguments: &str) -> Task {
         journal_key: None,
         usage: Usage::default(),
         status: Status::default(),
+        reach: Reach::Id,
         cancel_requested_at: None,
         wake_at: None,
         stalls: 0,

@@ -3,7 +3,7 @@
 use longshore_tasks::event::{Event, NewQuestion};
 use longshore_tasks::id::{Millis, NodeId};
 use longshore_tasks::store::TaskStore;
-use longshore_tasks::task::{State, Task, Trust, Usage};
+use longshore_tasks::task::{Reach, State, Task, Trust, Usage};
 
 use crate::kit::{Place, commit, completed, full_task, id, task};
 
@@ -43,6 +43,21 @@ pub(crate) async fn questions_end_with_their_task(place: &Place) {
         ..done.task
     };
     assert_eq!(store.get(id(1)).await.unwrap(), Some(expected));
+}
+
+pub(crate) async fn questions_of_a_call_that_can_be_made_again_stay(place: &Place) {
+    let store = place.open().tasks;
+    let hidden = Task {
+        reach: Reach::Again,
+        ..task(1)
+    };
+    let asking = hidden.apply(asked(&["a", "b"]), Millis(1)).unwrap().task;
+    store.create(asking.clone(), None, None).await.unwrap();
+    let done = commit(&asking, |task| task.state = completed("{}"));
+    store.commit(done.clone()).await.unwrap();
+    drop(store);
+    let store = place.open().tasks;
+    assert_eq!(store.get(id(1)).await.unwrap(), Some(done.task));
 }
 
 pub(crate) async fn owners_come_and_go(place: &Place) {

@@ -12,7 +12,7 @@ use longshore_tasks::store::{
     Commit, Output, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
 };
 use longshore_tasks::task::{
-    Failure, JournalTail, Lease, Pinned, Progress, State, Status, Task, Usage,
+    Failure, JournalTail, Lease, Pinned, Progress, Reach, State, Status, Task, Usage,
 };
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -100,6 +100,7 @@ pub(crate) fn task(n: u64) -> Task {
             cpu_ms: 1_008,
         },
         status: Status::default(),
+        reach: Reach::Id,
         cancel_requested_at: None,
         wake_at: None,
         stalls: 2,
@@ -111,7 +112,7 @@ pub(crate) fn task(n: u64) -> Task {
 /// The same with a value wherever there may be none.
 pub(crate) fn full_task(n: u64) -> Task {
     let mut task = task(n);
-    task.pinned.idempotency_key = Some("key".to_owned());
+    task.pinned.idempotency_key = Some(format!("key {n}"));
     task.status = Status {
         message: Some("message".to_owned()),
         progress: Some(Progress {
@@ -122,6 +123,7 @@ pub(crate) fn full_task(n: u64) -> Task {
     task.journal_key = Some(vec![0, 255, 7]);
     task.cancel_requested_at = Some(Millis(1_009));
     task.wake_at = Some(Millis(1_010));
+    task.reach = Reach::Again;
     task
 }
 

@@ -32,6 +32,7 @@ contract! {
     rows:
         a_task_is_durable_when_create_returns,
         an_id_is_taken_once,
+        a_key_of_a_caller_is_taken_once,
         what_is_unknown_is_absent,
         every_field_comes_back,
         texts_come_back_byte_for_byte,
@@ -50,6 +51,7 @@ contract! {
     belongings:
         questions_come_back,
         questions_end_with_their_task,
+        questions_of_a_call_that_can_be_made_again_stay,
         owners_come_and_go;
     journals:
         segments_come_back_in_order,

@@ -1,6 +1,6 @@
 //! What every store does with the row of a task.
 
-use longshore_tasks::id::{Millis, NodeId};
+use longshore_tasks::id::{Millis, NodeId, Principal, Tenant};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::task::{Failure, State, Task};
 
@@ -31,6 +31,42 @@ pub(crate) async fn an_id_is_taken_once(place: &Place) {
     assert_eq!(store.get(id(1)).await.unwrap(), Some(task(1)));
     assert_eq!(store.segments(id(1)).await.unwrap(), []);
     assert_eq!(store.output(id(1)).await.unwrap(), None);
+}
+
+pub(crate) async fn a_key_of_a_caller_is_taken_once(place: &Place) {
+    let store = place.open().tasks;
+    let keyed = |n: u64, principal: &str, key: &str| {
+        let mut task = task(n);
+        task.pinned.principal = Principal(principal.into());
+        task.pinned.idempotency_key = Some(key.to_owned());
+        task
+    };
+    let first = keyed(1, "ann", "k");
+    store.create(first.clone(), None, None).await.unwrap();
+    let second = store.create(keyed(2, "ann", "k"), None, None).await;
+    assert_eq!(refusal(second), "exists");
+    // Another caller's key, and another key, are other keys.
+    for other in [keyed(3, "bob", "k"), keyed(4, "ann", "K"), task(5), task(6)] {
+        store.create(other, None, None).await.unwrap();
+    }
+    drop(store);
+    let store = place.open().tasks;
+    let (tenant, ann) = (first.pinned.tenant.clone(), first.pinned.principal.clone());
+    let found = store.by_key(&tenant, &ann, "k").await.unwrap();
+    assert_eq!(found.as_ref(), Some(&first));
+    let unknown = [
+        store.by_key(&tenant, &ann, "x").await,
+        store.by_key(&Tenant("other".into()), &ann, "k").await,
+    ];
+    assert!(unknown.into_iter().all(|found| found.unwrap().is_none()));
+    // It is free again once the task is forgotten.
+    let done = commit(&first, |task| task.state = completed("{}"));
+    store.commit(done).await.unwrap();
+    assert_eq!(store.sweep(Millis(i64::MAX), 1).await.unwrap(), 1);
+    store
+        .create(keyed(7, "ann", "k"), None, None)
+        .await
+        .unwrap();
 }
 
 pub(crate) async fn what_is_unknown_is_absent(place: &Place) {

@@ -7,7 +7,7 @@ use longshore_store::sqlite::Sqlite;
 use longshore_tasks::id::{Millis, NodeId};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::store::{Segment, TaskStore as _};
-use longshore_tasks::task::{JournalTail, State, Task};
+use longshore_tasks::task::{JournalTail, Reach, State, Task};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
@@ -134,6 +134,7 @@ fn old_segment(number: u64) -> Segment {
 fn old(mut task: Task) -> Task {
     task.journal.base_cpu_ms = 0;
     task.journal_key = None;
+    task.reach = Reach::Id;
     task
 }
 

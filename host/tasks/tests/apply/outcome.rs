@@ -27,6 +27,7 @@ pub(crate) fn outcome(before: &Task, event: Event) -> String {
         journal_key,
         usage,
         status,
+        reach,
         cancel_requested_at,
         wake_at,
         stalls,
@@ -38,21 +39,12 @@ pub(crate) fn outcome(before: &Task, event: Event) -> String {
     assert_eq!(*updated_at, if is_seen { NOW } else { before.updated_at });
     // What no event may touch.
     assert_eq!(
-        (
-            id,
-            pinned,
-            created_at,
-            deadline_at,
-            retention_ms,
-            journal,
-            journal_key
-        ),
+        (id, pinned, created_at, deadline_at, journal, journal_key),
         (
             &before.id,
             &before.pinned,
             &before.created_at,
             &before.deadline_at,
-            &before.retention_ms,
             &before.journal,
             &before.journal_key,
         )
@@ -63,6 +55,12 @@ pub(crate) fn outcome(before: &Task, event: Event) -> String {
             words.push(format!("{name}={now}"));
         }
     };
+    differs(
+        "retention",
+        *retention_ms != before.retention_ms,
+        retention_ms.to_string(),
+    );
+    differs("reach", *reach != before.reach, reach.as_str().to_owned());
     let owner = lease.owner.as_ref().map_or("-", |node| &node.0);
     differs("owner", lease.owner != before.lease.owner, owner.to_owned());
     differs(

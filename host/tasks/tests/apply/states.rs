@@ -6,7 +6,7 @@ use longshore_tasks::event::{Event, NewQuestion, Outcome};
 use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::task::{
-    Failure, JournalTail, Lease, Pinned, Progress, State, Status, Task, Usage,
+    Failure, JournalTail, Lease, Pinned, Progress, Reach, State, Status, Task, Usage,
 };
 use uuid::Uuid;
 
@@ -58,6 +58,7 @@ pub(crate) fn working() -> Task {
                 total: Some(4.0),
             }),
         },
+        reach: Reach::Id,
         cancel_requested_at: None,
         wake_at: None,
         stalls: 1,

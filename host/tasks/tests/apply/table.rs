@@ -2,10 +2,11 @@
 
 use longshore_tasks::event::{Event, Outcome, Refused};
 use longshore_tasks::id::Millis;
+use longshore_tasks::task::{Reach, Task};
 
 use crate::outcome::outcome;
 use crate::states::{
-    LATER, MORE, NOW, answered, asked, claimed, failure, finals, living, over, status,
+    LATER, MORE, NOW, answered, asked, claimed, failure, finals, living, over, status, working,
 };
 
 /// One event, and what it does to a task that is working, being cancelled, waits for `a`, and waits for
@@ -324,6 +325,11 @@ fn owners() -> Vec<Row> {
             ],
         ),
         alike("readmitted", Event::Readmitted, [NOTHING; 4]),
+        alike(
+            "shown, though its id is known",
+            Event::Shown { retention_ms: 9 },
+            [NOTHING; 4],
+        ),
     ]
 }
 
@@ -427,4 +433,29 @@ fn what_has_ended_never_changes() {
             );
         }
     }
+}
+
+/// A task whose id nobody knows.
+fn hidden(task: Task) -> Task {
+    Task {
+        reach: Reach::Again,
+        ..task
+    }
+}
+
+#[test]
+fn a_task_is_shown_once_and_then_kept_for_as_long_as_others() {
+    let shown = Event::Shown { retention_ms: 99 };
+    for (state, task) in living() {
+        let got = outcome(&hidden(task), shown.clone());
+        assert_eq!(got, "retention=99 reach=id -> notify", "{state}");
+    }
+}
+
+#[test]
+fn a_call_that_can_be_made_again_keeps_its_answers_after_its_end() {
+    let done = over(Outcome::Completed("[1]".into()));
+    let end = |task: Task| task.apply(done.clone(), NOW).unwrap().task;
+    assert_eq!(end(working()).questions, []);
+    assert_eq!(end(hidden(working())).questions, working().questions);
 }

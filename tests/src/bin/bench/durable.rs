@@ -173,6 +173,7 @@ fn row() -> Task {
         journal: JournalTail::default(),
         usage: Usage::default(),
         status: Status::default(),
+        reach: longshore_tasks::task::Reach::Id,
         cancel_requested_at: None,
         wake_at: None,
         stalls: 0,
