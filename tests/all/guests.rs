@@ -132,10 +132,33 @@ async fn call(client: &Client, row: &Row) -> Value {
         .await
         .expect("the server answers")
         .json();
+    let answer = in_rounds(client, row, answer).await;
     match answer["result"]["taskId"].as_str() {
         Some(id) => follow(client, id, &row.answers).await,
         None => answer,
     }
+}
+
+/// Makes a call again with the answers to what it asked, until it asks nothing more.
+async fn in_rounds(client: &Client, row: &Row, mut answer: Value) -> Value {
+    while answer["result"]["resultType"] == "input_required" {
+        let asked = answer["result"]["inputRequests"]
+            .as_object()
+            .expect("it asks something");
+        let responses: Map<String, Value> = asked
+            .keys()
+            .map(|key| (key.clone(), row.answers[key].clone()))
+            .collect();
+        let params = json!({
+            "name": row.tool,
+            "arguments": row.arguments,
+            "inputResponses": responses,
+            "requestState": answer["result"]["requestState"],
+        });
+        let sent = client.send("tools/call", params).await;
+        answer = sent.expect("the server answers").json();
+    }
+    answer
 }
 
 /// Answers all that a task asks, or cancels it if there are no answers, until it has ended.

@@ -9,6 +9,7 @@ mod house;
 mod interop;
 mod limits;
 mod restart;
+mod rounds;
 mod spin;
 mod starting;
 mod streams;

@@ -46,14 +46,14 @@ impl Client {
         }
     }
 
-    /// A whole request as a client in order writes it.
+    /// A whole request as a client in order writes it, with whatever `_meta` the parameters bring.
     #[must_use]
     pub fn request(&self, method: &str, mut params: Value) -> Value {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": REVISION,
-            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
-            "io.modelcontextprotocol/clientInfo": { "name": "longshore-tests", "version": "0" },
-        });
+        let meta = &mut params["_meta"];
+        meta["io.modelcontextprotocol/protocolVersion"] = json!(REVISION);
+        meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
+        meta["io.modelcontextprotocol/clientInfo"] =
+            json!({ "name": "longshore-tests", "version": "0" });
         json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
     }
 

@@ -54,6 +54,22 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Whether a test says anything of the tools that the server itself lists. Most look at those of their guests, and
+    /// hold calls for as long as it takes.
+    fn own_tools(&self) -> &[&str] {
+        let is_told = self
+            .arguments
+            .iter()
+            .any(|argument| argument.starts_with("handoff="));
+        if is_told {
+            &[]
+        } else {
+            &["--set", "handoff=false"]
+        }
+    }
+}
+
 /// A running server. Dropping it kills it.
 pub struct Server {
     child: Child,
@@ -79,6 +95,7 @@ impl Server {
         let mut child = command(data.path())
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--json"])
+            .args(options.own_tools())
             .args(&options.arguments)
             .args(&options.components)
             .stdin(Stdio::null())

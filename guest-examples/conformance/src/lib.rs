@@ -4,9 +4,11 @@
 //! - `answers`: one tool for each kind of content.
 //! - `running`: what a call may do while its caller waits.
 //! - `tasks`: calls that go on without their caller.
+//! - `rounds`: calls that ask before they have a result.
 //! - `schema`: a schema that must come out as it went in.
 
 mod answers;
+mod rounds;
 mod running;
 mod schema;
 mod tasks;

@@ -13,6 +13,9 @@ const JOURNAL_SEAL: &str = "longshore 2026 seal of journal keys 1";
 /// What the key is derived under that makes the keys of tasks' random numbers.
 const RANDOM_NUMBERS: &str = "longshore 2026 random numbers of calls 1";
 
+/// What the key is derived under that seals rounds of calls.
+const ROUNDS: &str = "longshore 2026 seal of rounds 1";
+
 /// The secret that every key of a data directory is derived from.
 pub(crate) struct RootSecret([u8; ROOT_BYTES]);
 
@@ -32,6 +35,7 @@ impl RootSecret {
         Keys {
             journal: blake3::derive_key(JOURNAL_SEAL, &self.0),
             random: blake3::derive_key(RANDOM_NUMBERS, &self.0),
+            rounds: blake3::derive_key(ROUNDS, &self.0),
         }
     }
 }

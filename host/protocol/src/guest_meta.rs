@@ -32,6 +32,16 @@ impl GuestMeta {
         Ok(Self { members })
     }
 
+    /// What the host itself says under one of its keys, a JSON text.
+    #[must_use]
+    pub fn of_host(name: &str, value: &str) -> Self {
+        let mut members = String::new();
+        crate::write::push_string(&mut members, &format!("{OURS}/{name}"));
+        members.push(':');
+        push_raw(&mut members, value);
+        Self { members }
+    }
+
     /// Whether nothing is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -110,9 +110,9 @@ pub enum Request<'a> {
         /// With what: an object, unread. Absent is the same as empty.
         arguments: Option<&'a RawValue>,
         /// Answers to questions of an earlier round: an object, unread.
-        input_responses: Option<&'a RawValue>,
+        input_responses: Option<Vec<(Cow<'a, str>, &'a RawValue)>>,
         /// What the earlier round gave the client to bring back, unread.
-        request_state: Option<&'a RawValue>,
+        request_state: Option<Cow<'a, str>>,
     },
     /// Where a task stands.
     TasksGet {
@@ -242,20 +242,16 @@ impl<'a> Request<'a> {
             Method::ToolsCall => Self::ToolsCall {
                 name: params.string(Param::Name)?,
                 arguments: params.optional_object(Param::Arguments)?,
-                input_responses: params.optional_object(Param::InputResponses)?,
-                request_state: params.get(Param::RequestState)?,
+                input_responses: input_responses(params)?,
+                request_state: params.optional_string(Param::RequestState)?,
             },
             Method::TasksGet => Self::TasksGet {
                 task_id: params.string(Param::TaskId)?,
             },
             Method::TasksUpdate => Self::TasksUpdate {
                 task_id: params.string(Param::TaskId)?,
-                input_responses: match params.optional_object(Param::InputResponses)? {
-                    None => return Err(must_be(Param::InputResponses, "there, an object")),
-                    Some(raw) => json::members(raw.get()).map_err(|fault| {
-                        RpcError::invalid_params(format!("params.inputResponses {fault}"))
-                    })?,
-                },
+                input_responses: input_responses(params)?
+                    .ok_or_else(|| must_be(Param::InputResponses, "there, an object"))?,
             },
             Method::TasksCancel => Self::TasksCancel {
                 task_id: params.string(Param::TaskId)?,
@@ -263,6 +259,16 @@ impl<'a> Request<'a> {
             Method::Listen => listen(params, capabilities)?,
         })
     }
+}
+
+fn input_responses<'a>(params: &Params<'a>) -> Result<Option<json::Members<'a>>, RpcError> {
+    params
+        .optional_object(Param::InputResponses)?
+        .map(|raw| {
+            json::members(raw.get())
+                .map_err(|fault| RpcError::invalid_params(format!("params.inputResponses {fault}")))
+        })
+        .transpose()
 }
 
 fn listen<'a>(

@@ -4,6 +4,7 @@ use crate::capability::TASKS_EXTENSION;
 use crate::envelope::RequestId;
 use crate::guest_meta::GuestMeta;
 use crate::notification;
+use crate::task::InputRequest;
 use crate::version::Revision;
 use crate::write::{Object, push_list, push_raw, push_string};
 
@@ -140,6 +141,25 @@ pub fn write_tools_page<'a>(
 /// other members.
 pub fn write_acknowledgement(out: &mut String, server: &ServerInfo) {
     let mut result = open(out, "complete");
+    server.write_meta(&mut result, None);
+    result.close();
+}
+
+/// Writes what a call needs before it can go on (MCP 2026-07-28, multi round-trip requests): the client makes it again
+/// with the answers and with `state`, which means nothing to it.
+pub fn write_input_required(
+    out: &mut String,
+    questions: &[InputRequest<'_>],
+    state: &str,
+    server: &ServerInfo,
+) {
+    let mut result = open(out, "input_required");
+    let mut requests = result.object("inputRequests");
+    for question in questions {
+        requests.raw(question.key, question.request);
+    }
+    requests.close();
+    result.text("requestState", state);
     server.write_meta(&mut result, None);
     result.close();
 }

@@ -22,6 +22,14 @@ impl Revision {
         }
     }
 
+    /// Whether what a call asks goes to the client in place of its result (MCP 2026-07-28, multi round-trip requests).
+    #[must_use]
+    pub fn has_rounds(self) -> bool {
+        match self {
+            Self::R20260728 => true,
+        }
+    }
+
     /// The revision of that name, if it is spoken here.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

@@ -1,5 +1,7 @@
 //! `tools/call`, from the tool's name to a run.
 
+use std::borrow::Cow;
+
 use longshore_catalog::registry::Owned;
 use longshore_catalog::tool::{Requirement, TaskMode};
 use longshore_journal::tape::Tape;
@@ -8,13 +10,16 @@ use longshore_protocol::content::ToolResult;
 use longshore_protocol::error::RpcError;
 use longshore_protocol::headers::ParameterHeaders;
 use longshore_tasks::id::TaskId;
-use longshore_tasks::task::{Status, Task};
+use longshore_tasks::store::StoreError;
+use longshore_tasks::task::{Reach, Status, Task};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::again::{Again, Joined, Joining, SameCall};
 use crate::clock;
 use crate::components::Loaded;
 use crate::dispatch::store_trouble;
+use crate::handoff::{Followed, Following};
 use crate::presence::Presence;
 use crate::reason::RunReason;
 use crate::run::aside::Wishes;
@@ -30,6 +35,10 @@ pub(crate) enum Answered {
     Task(Box<Task>),
     /// Nothing yet: the call is to be waited for.
     Held(HeldCall),
+    /// The same, of a call that joins a run.
+    Joined(Box<Again>),
+    /// The same, of one that follows a task.
+    Following(Box<Following>),
 }
 
 /// Why the caller gets neither.
@@ -47,6 +56,14 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) arguments: Option<&'a RawValue>,
     /// The longest the client wants it to live, in milliseconds.
     pub(crate) deadline_ms: Option<u64>,
+    /// What the client got instead of a result when it made this call before.
+    pub(crate) state: Option<&'a str>,
+    /// Its answers to what was asked then.
+    pub(crate) answers: &'a [(Cow<'a, str>, &'a RawValue)],
+    /// Its own key of this call.
+    pub(crate) idempotency_key: Option<&'a str>,
+    /// Where the call belongs in its trace.
+    pub(crate) traceparent: Option<&'a str>,
     /// What the client wants to be told while it waits.
     pub(crate) wishes: Wishes,
     /// Headers that repeat arguments, of a transport that has any.
@@ -62,6 +79,21 @@ impl Server {
         caller: Caller,
         request: CallRequest<'_>,
     ) -> Result<Answered, CallError> {
+        if self.follows(request.tool) {
+            let CallRequest {
+                tool,
+                arguments,
+                wishes,
+                ..
+            } = request;
+            return Ok(match self.follow(caller, tool, arguments, wishes).await? {
+                Followed::Result(result) => Answered::Result(result),
+                Followed::Waiting(following) => Answered::Following(following),
+            });
+        }
+        if let Some(state) = request.state {
+            return self.go_on_with(caller, &request, state).await;
+        }
         let registry = self.registry_with(request.tool, request.presence).await?;
         let Some(Owned { entry, tool }) = registry.tool(request.tool) else {
             return Err(CallError::Refused(RpcError::invalid_params(format!(
@@ -107,6 +139,16 @@ impl Server {
             return Ok(Answered::Result(ToolResult::error_text(&text, &self.info)));
         }
 
+        if let Some(key) = request.idempotency_key {
+            let call = SameCall {
+                tool: request.tool,
+                arguments: &value,
+            };
+            if let Some(joined) = self.join_key(&caller, &call, key).await? {
+                return Ok(self.joined(caller, joined, &request, tool.task_mode));
+            }
+        }
+
         let prepared = self.code_of(loaded, request.presence).await?;
         let place = self
             .admission
@@ -136,11 +178,20 @@ impl Server {
             limits: self.settings.limits.clone(),
             deadline_at: now.plus(deadline_ms),
             retention_ms: self.settings.retention_ms,
+            given: request
+                .answers
+                .iter()
+                .map(|(key, answer)| (key.to_string(), (*answer).to_owned()))
+                .collect(),
+            idempotency_key: request.idempotency_key.map(str::to_owned),
+            traceparent: request.traceparent.map(str::to_owned),
         };
         let turns = schemas.turns.clone();
 
-        if tool.task_mode == TaskMode::Always && call.may_become_task() {
-            let mut row = call.new_row(self.node.clone(), Status::default());
+        let is_task = tool.task_mode == TaskMode::Always && call.may_become_task();
+        if is_task || call.idempotency_key.is_some() {
+            let reach = if is_task { Reach::Id } else { Reach::Again };
+            let mut row = call.new_row(self.node.clone(), Status::default(), reach);
             let recorder = self
                 .settings
                 .durable
@@ -148,13 +199,28 @@ impl Server {
             row.journal_key = recorder
                 .as_ref()
                 .map(|recorder| recorder.kept_key().to_vec());
-            self.tasks
-                .create(row.clone(), None, None)
-                .await
-                .map_err(|error| {
+            match self.tasks.create(row.clone(), None, None).await {
+                Ok(()) => {}
+                Err(StoreError::Exists) if let Some(key) = request.idempotency_key => {
+                    // The same call came twice at the same moment, and the other was quicker.
+                    let same = SameCall {
+                        tool: request.tool,
+                        arguments: &value,
+                    };
+                    let joined = self.join_key(&call.caller, &same, key).await?;
+                    return match joined {
+                        Some(joined) => {
+                            Ok(self.joined(call.caller, joined, &request, tool.task_mode))
+                        }
+                        None => Err(CallError::NoRoom(RunReason::Busy)),
+                    };
+                }
+                Err(error) => {
                     tracing::error!(%error, "a task could not be kept");
-                    CallError::Refused(store_trouble(&error))
-                })?;
+                    return Err(CallError::Refused(store_trouble(&error)));
+                }
+            }
+            let caller = call.caller.clone();
             let _the_task_goes_on = self.start_run(NewRun {
                 call,
                 prepared,
@@ -163,7 +229,14 @@ impl Server {
                 alone: None,
                 start: Start::Task(Box::new(row.clone()), recorder),
             });
-            return Ok(Answered::Task(Box::new(row)));
+            if is_task {
+                return Ok(Answered::Task(Box::new(row)));
+            }
+            let joined = Joined {
+                id: row.id,
+                seen: 0,
+            };
+            return Ok(self.joined(caller, joined, &request, tool.task_mode));
         }
 
         Ok(Answered::Held(self.start_run(NewRun {
@@ -174,6 +247,53 @@ impl Server {
             alone: None,
             start: Start::Held(request.wishes),
         })))
+    }
+}
+
+impl Server {
+    /// Goes on with a call whose client was asked something.
+    async fn go_on_with(
+        &self,
+        caller: Caller,
+        request: &CallRequest<'_>,
+        state: &str,
+    ) -> Result<Answered, CallError> {
+        let arguments = request.arguments.map_or("{}", RawValue::get);
+        let value = longshore_protocol::json::strict_value(arguments).map_err(|fault| {
+            CallError::Refused(RpcError::invalid_params(format!("arguments: {fault}")))
+        })?;
+        let call = SameCall {
+            tool: request.tool,
+            arguments: &value,
+        };
+        let joined = self
+            .join_round(&caller, &call, state, request.answers)
+            .await?;
+        // The run goes on also if its tool was removed meanwhile.
+        let mode = self
+            .registry()
+            .tool(request.tool)
+            .map_or(TaskMode::Auto, |owned| owned.tool.task_mode);
+        Ok(self.joined(caller, joined, request, mode))
+    }
+
+    fn joined(
+        &self,
+        caller: Caller,
+        joined: Joined,
+        request: &CallRequest<'_>,
+        mode: TaskMode,
+    ) -> Answered {
+        let Joined { id, seen } = joined;
+        let may_be_handed_off =
+            self.settings.handoff && !caller.capabilities.tasks && mode != TaskMode::Never;
+        let joining = Joining {
+            id,
+            seen,
+            wishes: request.wishes.clone(),
+            may_be_handed_off,
+        };
+        Answered::Joined(Box::new(Again::new(self, caller, joining)))
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct Ready {
     pub(crate) input: Compiled,
     pub(crate) output: Option<Arc<Compiled>>,
     pub(crate) descriptor: String,
+    /// The same for a client whose call may be handed off: what it gets then is not what the output schema says.
+    pub(crate) without_output: Option<String>,
     /// Arguments that clients repeat as headers.
     pub(crate) headers: Vec<HeaderParameter>,
     pub(crate) turns: Turns,
@@ -365,9 +367,21 @@ pub(crate) fn ready(code: Code, tools: &[Tool], source: Source) -> Result<Loaded
             output_schema: tool.output_schema.as_deref(),
             extra: tool.extra.as_deref(),
         };
-        let descriptor = descriptor.descriptor().map_err(|fault| {
-            Refusal::new("list-tools", format!("tool {:?}: {fault}", tool.name))
-        })?;
+        let written = |descriptor: &Descriptor<'_>| {
+            descriptor.descriptor().map_err(|fault| {
+                Refusal::new("list-tools", format!("tool {:?}: {fault}", tool.name))
+            })
+        };
+        let may_be_handed_off = tool.task_mode != TaskMode::Never && tool.output_schema.is_some();
+        let without_output = may_be_handed_off
+            .then(|| {
+                written(&Descriptor {
+                    output_schema: None,
+                    ..descriptor
+                })
+            })
+            .transpose()?;
+        let descriptor = written(&descriptor)?;
         let input = schema(tool, &tool.input_schema)?;
         let headers = header::parameters(&tool.input_schema).map_err(|fault| {
             Refusal::new("x-mcp-header", format!("tool {:?}: {fault}", tool.name))
@@ -384,6 +398,7 @@ pub(crate) fn ready(code: Code, tools: &[Tool], source: Source) -> Result<Loaded
                 input,
                 output,
                 descriptor,
+                without_output,
                 headers,
                 turns: Turns::default(),
             },

@@ -1,5 +1,6 @@
 //! A decoded request, whatever it came over, to its answer.
 
+use longshore_protocol::capability::ClientCapabilities;
 use longshore_protocol::cursor;
 use longshore_protocol::envelope::RequestId;
 use longshore_protocol::error::RpcError;
@@ -13,8 +14,10 @@ use longshore_tasks::id::{Principal, TaskId, Tenant};
 use longshore_tasks::store::StoreError;
 use longshore_tasks::task::Task;
 
+use crate::again::{self, Again};
 use crate::call::{Answered, CallError, CallRequest};
 use crate::follow::FollowError;
+use crate::handoff::{self, Following};
 use crate::listen::{Filter, Listening};
 use crate::polls::{Late, Polled};
 use crate::presence::Presence;
@@ -82,7 +85,15 @@ pub enum Answer {
 /// A call that goes on. Letting go of it before its end cancels it.
 pub struct Held {
     server: Server,
-    call: HeldCall,
+    caller: Caller,
+    call: Waits,
+}
+
+/// What is waited for.
+enum Waits {
+    Run(HeldCall),
+    Joined(Box<Again>),
+    Following(Box<Following>),
 }
 
 /// What there is to say to whoever waits for a call.
@@ -96,13 +107,33 @@ pub enum Said {
 impl Held {
     /// What comes next: any number of notifications, then the end.
     pub async fn next(&mut self) -> Said {
-        let reply = match self.call.next().await {
-            Heard::Aside(text) => return Said::Aside(text),
-            Heard::Reply(reply) => reply,
+        let reply = match &mut self.call {
+            Waits::Run(call) => match call.next().await {
+                Heard::Aside(text) => return Said::Aside(text),
+                Heard::Reply(reply) => reply,
+            },
+            Waits::Joined(again) => {
+                return match again.next().await {
+                    again::Heard::Aside(text) => Said::Aside(text),
+                    again::Heard::End(end) => Said::End(end),
+                };
+            }
+            Waits::Following(following) => {
+                return match following.next().await {
+                    handoff::Heard::Aside(text) => Said::Aside(text),
+                    handoff::Heard::End(end) => Said::End(end),
+                };
+            }
         };
         Said::End(match reply {
             Some(Reply::Ended(ended)) => ended.map_err(DispatchError::Run),
-            Some(Reply::Task(task)) => Ok(self.server.write(&task, TaskForm::Created)),
+            Some(Reply::Task(task)) => Ok(self.server.task_given(&task, &self.caller)),
+            Some(Reply::Asks(task)) => match self.server.round(&task, &self.caller) {
+                Some(round) => round.map_err(DispatchError::Refused),
+                None => Err(DispatchError::Refused(RpcError::internal(
+                    "the call asks something that is not there any more",
+                ))),
+            },
             None => Err(DispatchError::Run(wire::rpc_error(&wire::failure(
                 RunReason::HostFault,
                 "the server failed while it ran this call",
@@ -171,12 +202,14 @@ impl Server {
         } = incoming;
         let result = match request {
             Request::Discover => self.discover(),
-            Request::ToolsList { cursor } => self.list_tools(cursor.as_deref())?,
+            Request::ToolsList { cursor } => {
+                self.list_tools(cursor.as_deref(), &meta.capabilities)?
+            }
             Request::ToolsCall {
                 name,
                 arguments,
-                input_responses: _,
-                request_state: _,
+                input_responses,
+                request_state,
             } => {
                 let wishes = Wishes {
                     progress: meta.progress_token.clone().filter(|_| can_stream),
@@ -186,19 +219,28 @@ impl Server {
                     tool: &name,
                     arguments,
                     deadline_ms: meta.deadline_ms,
+                    state: request_state.as_deref(),
+                    answers: input_responses.as_deref().unwrap_or_default(),
+                    idempotency_key: meta.idempotency_key.as_deref(),
+                    traceparent: meta.trace.traceparent.as_deref(),
                     wishes,
                     headers,
                     presence,
                 };
-                match self.call(caller(identity, meta), request).await {
+                let caller = caller(identity, meta);
+                let held = |caller, call| {
+                    Ok(Answer::Held(Held {
+                        server: self.clone(),
+                        caller,
+                        call,
+                    }))
+                };
+                match self.call(caller.clone(), request).await {
                     Ok(Answered::Result(result)) => result,
                     Ok(Answered::Task(task)) => self.write(&task, TaskForm::Created),
-                    Ok(Answered::Held(call)) => {
-                        return Ok(Answer::Held(Held {
-                            server: self.clone(),
-                            call,
-                        }));
-                    }
+                    Ok(Answered::Held(call)) => return held(caller, Waits::Run(call)),
+                    Ok(Answered::Joined(call)) => return held(caller, Waits::Joined(call)),
+                    Ok(Answered::Following(call)) => return held(caller, Waits::Following(call)),
                     Err(CallError::Refused(error)) => return Err(DispatchError::Refused(error)),
                     Err(CallError::NoRoom(reason)) => return Err(no_place(reason)),
                 }
@@ -257,7 +299,12 @@ impl Server {
         out
     }
 
-    fn list_tools(&self, cursor: Option<&str>) -> Result<String, RpcError> {
+    fn list_tools(
+        &self,
+        cursor: Option<&str>,
+        capabilities: &ClientCapabilities,
+    ) -> Result<String, RpcError> {
+        let is_handed_off = self.settings.handoff && !capabilities.tasks;
         let after = cursor.map(cursor::decode).transpose()?;
         let registry = self.registry();
         let page = registry.page(after.as_deref(), self.settings.page);
@@ -266,13 +313,21 @@ impl Server {
             .tools
             .iter()
             .filter_map(|owned| owned.entry.payload.tool(&owned.tool.name))
-            .map(|ready| ready.descriptor.as_str());
+            .map(|ready| match &ready.without_output {
+                Some(descriptor) if is_handed_off => descriptor.as_str(),
+                _ => ready.descriptor.as_str(),
+            });
+        let own = (self.settings.handoff && next.is_none())
+            .then_some(handoff::DESCRIPTORS)
+            .into_iter()
+            .flatten();
+        let descriptors = descriptors.chain(own);
         let mut out = String::new();
         write_tools_page(&mut out, descriptors, next.as_deref(), LISTS, &self.info);
         Ok(out)
     }
 
-    fn write(&self, task: &Task, form: TaskForm) -> String {
+    pub(crate) fn write(&self, task: &Task, form: TaskForm) -> String {
         let mut out = String::new();
         wire::write_task(
             &mut out,

@@ -8,7 +8,7 @@ use longshore_protocol::error::RpcError;
 use longshore_tasks::event::{Effect, Event, Refused};
 use longshore_tasks::id::{Json, TaskId};
 use longshore_tasks::store::{Commit, StoreError};
-use longshore_tasks::task::Task;
+use longshore_tasks::task::{Reach, Task};
 use serde_json::value::RawValue;
 
 use crate::clock;
@@ -48,11 +48,13 @@ fn answer_bytes(task: &Task) -> u64 {
 }
 
 impl Server {
-    /// The task of that id, if this caller may see it; whoever may see all passes none.
+    /// The task of that id, if this caller was told it; whoever may see all passes none.
     pub async fn task(&self, id: TaskId, caller: Option<&Caller>) -> Result<Task, FollowError> {
         let task = self.tasks.get(id).await?.ok_or(FollowError::Unknown)?;
         let is_theirs = caller.is_none_or(|caller| {
-            caller.principal == task.pinned.principal && caller.tenant == task.pinned.tenant
+            caller.principal == task.pinned.principal
+                && caller.tenant == task.pinned.tenant
+                && task.reach == Reach::Id
         });
         // An ended task may still wait for the sweeper; its time is over all the same.
         let is_over = task.forget_at().is_some_and(|at| at <= clock::now());

@@ -7,6 +7,7 @@
 //! came over; [`http`] is one way for it to come, and [`local`] needs none. [`server`] holds the pieces together.
 
 pub mod admission;
+pub mod again;
 pub mod alarms;
 pub mod bus;
 pub mod call;
@@ -14,6 +15,7 @@ pub mod components;
 pub mod dispatch;
 pub mod folder;
 pub mod follow;
+pub mod handoff;
 pub mod history;
 pub mod http;
 pub mod listen;
@@ -22,6 +24,7 @@ pub mod polls;
 pub mod presence;
 pub mod reason;
 pub mod recovery;
+pub mod rounds;
 pub mod run;
 pub mod seal;
 pub mod server;

@@ -161,6 +161,10 @@ impl Server {
             tool,
             arguments: Some(arguments),
             deadline_ms: None,
+            state: None,
+            answers: &[],
+            idempotency_key: None,
+            traceparent: None,
             // Of a task, its row shows the same.
             wishes: Wishes {
                 progress: ProgressToken::parse("0"),
@@ -182,7 +186,10 @@ impl Server {
                     Heard::Reply(Some(Reply::Ended(ended))) => {
                         return Ok(Begun::Ended(ended.map_err(Fault::from)?));
                     }
-                    Heard::Reply(Some(Reply::Task(task))) => return Ok(Begun::Task(task.id)),
+                    // Whoever sees every row answers there, whatever way a client would be asked.
+                    Heard::Reply(Some(Reply::Task(task) | Reply::Asks(task))) => {
+                        return Ok(Begun::Task(task.id));
+                    }
                     Heard::Reply(None) => {
                         let failure = wire::failure(
                             RunReason::HostFault,
@@ -192,6 +199,10 @@ impl Server {
                     }
                 }
             },
+            Ok(Answered::Joined(_) | Answered::Following(_)) => Err(RpcError::invalid_params(
+                "the tools that follow tasks are for clients of a server: see `longshore tasks`",
+            )
+            .into()),
             Err(CallError::Refused(error)) => Err(error.into()),
             Err(CallError::NoRoom(reason)) => Err(wire::rpc_error(&wire::failure(
                 reason,

@@ -4,7 +4,7 @@
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
-use longshore_tasks::id::TaskId;
+use longshore_tasks::id::{Principal, TaskId, Tenant};
 use uuid::Uuid;
 
 /// The bytes before what is sealed.
@@ -17,6 +17,8 @@ pub struct Keys {
     pub journal: [u8; 32],
     /// Makes the keys of their random numbers.
     pub random: [u8; 32],
+    /// Seals what a client gives back when it makes a call again.
+    pub rounds: [u8; 32],
 }
 
 impl Keys {
@@ -26,6 +28,7 @@ impl Keys {
         Self {
             journal: random(),
             random: random(),
+            rounds: random(),
         }
     }
 
@@ -89,16 +92,45 @@ impl TaskKey {
     }
 }
 
+/// Seals a round for that caller.
+pub(crate) fn seal_round(
+    keys: &Keys,
+    tenant: &Tenant,
+    caller: &Principal,
+    bytes: &[u8],
+) -> Vec<u8> {
+    seal(&keys.rounds, &About::Round(tenant, caller), bytes)
+}
+
+/// Opens a round of that caller.
+pub(crate) fn open_round(
+    keys: &Keys,
+    tenant: &Tenant,
+    caller: &Principal,
+    sealed: &[u8],
+) -> Result<Vec<u8>, Unsealed> {
+    open(&keys.rounds, &About::Round(tenant, caller), sealed)
+}
+
 /// What something sealed is, so that it is nothing else's when somebody moves it.
-enum About {
+enum About<'a> {
     Key(TaskId),
     Segment(TaskId, u64),
     Output(TaskId),
+    Round(&'a Tenant, &'a Principal),
 }
 
-impl About {
+impl About<'_> {
     fn bytes(&self) -> Vec<u8> {
         let (kind, id, number) = match self {
+            Self::Round(tenant, caller) => {
+                let mut bytes = vec![b'r'];
+                // With its length, so that no two pairs read the same.
+                bytes.extend((tenant.0.len() as u64).to_le_bytes());
+                bytes.extend(tenant.0.as_bytes());
+                bytes.extend(caller.0.as_bytes());
+                return bytes;
+            }
             Self::Key(id) => (b'k', id, 0),
             Self::Segment(id, number) => (b's', id, *number),
             Self::Output(id) => (b'o', id, 0),
@@ -119,7 +151,7 @@ fn random() -> [u8; 32] {
     hasher.finalize().into()
 }
 
-fn seal(key: &[u8; 32], about: &About, bytes: &[u8]) -> Vec<u8> {
+fn seal(key: &[u8; 32], about: &About<'_>, bytes: &[u8]) -> Vec<u8> {
     // At random, since the same segment may be sealed twice when a commit has to be tried again.
     let random = random();
     let nonce = XNonce::from_slice(&random[..NONCE]);
@@ -136,7 +168,7 @@ fn seal(key: &[u8; 32], about: &About, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn open(key: &[u8; 32], about: &About, sealed: &[u8]) -> Result<Vec<u8>, Unsealed> {
+fn open(key: &[u8; 32], about: &About<'_>, sealed: &[u8]) -> Result<Vec<u8>, Unsealed> {
     let (nonce, rest) = sealed.split_at_checked(NONCE).ok_or(Unsealed)?;
     let payload = Payload {
         msg: rest,

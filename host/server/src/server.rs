@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use uuid::Uuid;
 
 use crate::admission::{Admission, Bounds};
+use crate::again::Attending;
 use crate::alarms::Alarms;
 use crate::bus::Bus;
 use crate::components::{Loaded, Source};
@@ -59,6 +60,7 @@ pub struct Node {
     pub(crate) runs: Runs,
     pub(crate) bus: Arc<Bus>,
     pub(crate) polls: Polls,
+    pub(crate) attending: Arc<Attending>,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
     /// Names that belong to files and not to uploads.
@@ -126,6 +128,7 @@ impl Server {
             started: Instant::now(),
             runs: Runs::default(),
             bus: Arc::new(Bus::new(settings.listeners, settings.listeners_each)),
+            attending: Arc::default(),
             polls: Polls::new(Duration::from_millis(early_poll_ms), settings.early_polls),
             admission: Admission::new(
                 Bounds {

@@ -1,5 +1,7 @@
 //! What a server can be told, each with the reason for its default.
 
+use std::time::Duration;
+
 use longshore_policy::limits::Limits;
 
 /// What a server can be told.
@@ -21,6 +23,18 @@ pub struct Settings {
     /// Shortest time between two progress notifications of a held call, in milliseconds: as often as a bar on a
     /// screen can be seen to move.
     pub progress_every_ms: u64,
+    /// Longest silence on a held call whose client wants to hear of progress, in milliseconds: the server says then that
+    /// it is still there. Shorter than the patience of any client that is known.
+    pub beat_ms: u64,
+    /// How long a call is held for a client that does not know tasks, in milliseconds, before it goes on as a task that
+    /// is followed by tools: less than the half minute after which many clients give up.
+    pub hold_ms: u64,
+    /// The same for a client that hears of progress meanwhile, which keeps it patient for longer.
+    pub hold_progress_ms: u64,
+    /// Whether that is done at all, and its tools are listed.
+    pub handoff: bool,
+    /// How long the questions of a call wait for the call to be made again with the answers, in milliseconds.
+    pub round_ms: u64,
     /// How long a task may live, in milliseconds, unless the tool or the call asks for less.
     pub deadline_ms: u64,
     /// How long a task can be read after its end, in milliseconds.
@@ -82,6 +96,17 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+impl Settings {
+    /// How long a call is held for a client that does not know tasks.
+    pub(crate) fn hold(&self, hears_progress: bool) -> Duration {
+        Duration::from_millis(if hears_progress {
+            self.hold_progress_ms
+        } else {
+            self.hold_ms
+        })
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -91,6 +116,11 @@ impl Default for Settings {
             grace_ms: 1_000,
             status_every_ms: 250,
             progress_every_ms: 25,
+            beat_ms: 10_000,
+            hold_ms: 25_000,
+            hold_progress_ms: 240_000,
+            handoff: true,
+            round_ms: 15 * 60_000,
             deadline_ms: 7 * 24 * 3_600_000,
             retention_ms: 24 * 3_600_000,
             durable: true,

@@ -78,6 +78,11 @@ impl Asked {
         }
     }
 
+    /// Whether an answer fits; see [`check_answer`].
+    pub(crate) fn check(&self, key: &str, answer: &RawValue) -> Result<Json, RpcError> {
+        check_answer(key, &self.request, answer)
+    }
+
     /// The answer for the guest, from the text that [`check_answer`] let through.
     pub(crate) fn answer(&self, stored: &str) -> Option<Answer> {
         if self.raw {

@@ -12,7 +12,7 @@ use longshore_tasks::store::{
     Commit, Figures, Output, Page, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
     UnfinishedPage,
 };
-use longshore_tasks::task::{Pinned, Task};
+use longshore_tasks::task::{Pinned, Reach, Task};
 use parking_lot::Mutex;
 
 use crate::successor::{is_written_under, leads_forwards, segments_before};
@@ -184,6 +184,11 @@ impl TaskStore for Memory {
                     .component
                     .as_ref()
                     .is_none_or(|name| row.task.pinned.component == *name)
+                && query.of.as_ref().is_none_or(|(tenant, principal)| {
+                    let pinned = &row.task.pinned;
+                    (&pinned.tenant, &pinned.principal) == (tenant, principal)
+                        && row.task.reach == Reach::Id
+                })
                 && query
                     .ids
                     .is_none_or(|(first, last)| first <= row.task.id && row.task.id <= last)

@@ -142,6 +142,8 @@ pub struct Query {
     pub state: Option<StateName>,
     /// Only tasks of the component of this name.
     pub component: Option<String>,
+    /// Only tasks that this caller made and was told the id of.
+    pub of: Option<(Tenant, Principal)>,
     /// Only tasks whose ids lie between these, both included.
     pub ids: Option<(TaskId, TaskId)>,
     /// At most so many; the store may give fewer.

@@ -504,6 +504,61 @@ fn conformance() -> Vec<Row> {
             "Names: Ada, Grace",
         ),
     ]
+    .into_iter()
+    .chain(conformance_in_rounds())
+    .collect()
+}
+
+/// What it calls again with answers.
+fn conformance_in_rounds() -> Vec<Row> {
+    let ada = accept(&json!({ "name": "Ada" }));
+    let model = json!({ "role": "assistant", "content": { "type": "text", "text": "Paris" }, "model": "m" });
+    let roots = json!({ "roots": [{ "uri": "file:///a" }, { "uri": "file:///b" }] });
+    let ok = json!({ "confirm": accept(&json!({ "ok": true })) });
+    let rows = [
+        ("elicitation", json!({ "user_name": ada }), "Hello, Ada!"),
+        (
+            "sampling",
+            json!({ "capital_question": model }),
+            "The model said: Paris",
+        ),
+        (
+            "list_roots",
+            json!({ "client_roots": roots }),
+            "The client has 2 roots",
+        ),
+        ("request_state", ok.clone(), "state-ok: gone ahead"),
+        ("tampered_state", ok, "state-ok: gone ahead"),
+        (
+            "multiple_inputs",
+            json!({ "user_name": ada, "greeting": model, "client_roots": roots }),
+            "Ada: Paris, with 2 roots",
+        ),
+        (
+            "multi_round",
+            json!({ "step1": ada, "step2": accept(&json!({ "color": "green" })) }),
+            "Ada likes green",
+        ),
+        ("capabilities", json!({ "user_name": ada }), "Hello, Ada!"),
+    ];
+    let mut rows: Vec<Row> = rows
+        .into_iter()
+        .map(|(name, answers, text)| Row {
+            component: "conformance",
+            tool: format!("test_input_required_result_{name}").leak(),
+            arguments: json!({}),
+            answers,
+            expected: Expected::Result(says(text)),
+        })
+        .collect();
+    rows.push(Row {
+        component: "conformance",
+        tool: "test_tool_with_task",
+        arguments: json!({}),
+        answers: json!({ "user_name": ada }),
+        expected: Expected::Completed(says("Done for Ada")),
+    });
+    rows
 }
 
 fn counted(words: u64, lines: u64, characters: u64) -> Value {

@@ -15,7 +15,7 @@ pub(super) enum AtZero {
 use AtZero::{NoNumber, Refused, Serves};
 
 /// Settings that bound nothing: they say how fast and how often.
-pub(super) const NO_LIMITS: [(&str, AtZero); 17] = [
+pub(super) const NO_LIMITS: [(&str, AtZero); 22] = [
     ("listen", NoNumber),
     ("components.dir", NoNumber),
     ("components.poll_ms", Refused),
@@ -29,6 +29,11 @@ pub(super) const NO_LIMITS: [(&str, AtZero); 17] = [
     ("progress_every_ms", Serves),
     ("guest_threads", Refused),
     ("durable", NoNumber),
+    ("handoff", NoNumber),
+    ("beat_ms", Refused),
+    ("hold_ms", Serves),
+    ("hold_progress_ms", Serves),
+    ("round_ms", Refused),
     ("journal_every_ms", Serves),
     ("warm_ms", Serves),
     ("warm", Serves),

@@ -338,6 +338,7 @@ pub(super) async fn tasks(
         .server
         .tasks
         .list(TaskQuery {
+            of: None,
             state,
             component: query.component,
             ids,

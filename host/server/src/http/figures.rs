@@ -27,6 +27,7 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
             "started": sandbox.started,
             "queued": server.admission.waiting(),
             "parked": server.alarms.count(),
+            "joined": server.attending.count(),
             "most": server.settings.running,
         },
         "tenants": tenants(server),

@@ -13,6 +13,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::settings::Settings;
+
 /// What a request asked to be told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
@@ -32,6 +34,8 @@ impl Wishes {
 pub(crate) struct Asides {
     wishes: Wishes,
     every: Duration,
+    /// Longest silence, if progress is wanted.
+    beat: Duration,
     most_log_bytes: usize,
     waiting: Mutex<Waiting>,
     knock: Notify,
@@ -41,6 +45,10 @@ struct Waiting {
     progress: Option<Report>,
     /// The last `done` that counted.
     done: f64,
+    /// When something was last told.
+    told_at: Instant,
+    /// What was last told of progress.
+    last: Option<(Option<f64>, Option<String>)>,
     /// When progress may next be told.
     progress_from: Instant,
     log: VecDeque<String>,
@@ -56,15 +64,18 @@ struct Report {
 }
 
 impl Asides {
-    pub(crate) fn new(wishes: Wishes, every: Duration, most_log_bytes: u64) -> Self {
+    pub(crate) fn new(wishes: Wishes, settings: &Settings, most_log_bytes: u64) -> Self {
         Self {
             wishes,
-            every,
+            every: Duration::from_millis(settings.progress_every_ms),
+            beat: Duration::from_millis(settings.beat_ms),
             most_log_bytes: usize::try_from(most_log_bytes).unwrap_or(usize::MAX),
             waiting: Mutex::new(Waiting {
                 progress: None,
                 done: f64::NEG_INFINITY,
                 progress_from: Instant::now(),
+                told_at: Instant::now(),
+                last: None,
                 log: VecDeque::new(),
                 log_bytes: 0,
                 over: false,
@@ -115,6 +126,11 @@ impl Asides {
         self.knock.notify_one();
     }
 
+    /// Whether its caller hears of progress.
+    pub(crate) fn tells_progress(&self) -> bool {
+        self.wishes.progress.is_some()
+    }
+
     /// From here on nothing more is told, except what waits.
     pub(crate) fn close(&self) {
         self.waiting.lock().over = true;
@@ -125,17 +141,25 @@ impl Asides {
         loop {
             let due = {
                 let mut waiting = self.waiting.lock();
+                let now = Instant::now();
                 if let Some(line) = waiting.take_line() {
+                    waiting.told_at = now;
                     return line;
                 }
-                let now = Instant::now();
                 if waiting.progress_from <= now
                     && let Some(report) = waiting.progress.take()
                 {
                     waiting.progress_from = now + self.every;
-                    return self.write(&report);
+                    return self.tell(&mut waiting, report, now);
                 }
-                waiting.progress.is_some().then_some(waiting.progress_from)
+                let beat_at = waiting.told_at + self.beat;
+                if self.wishes.progress.is_some() && beat_at <= now && !waiting.over {
+                    let report = waiting.beat();
+                    return self.tell(&mut waiting, report, now);
+                }
+                let beat_at = self.wishes.progress.as_ref().map(|_| beat_at);
+                let report_at = waiting.progress.is_some().then_some(waiting.progress_from);
+                [beat_at, report_at].into_iter().flatten().min()
             };
             match due {
                 None => self.knock.notified().await,
@@ -156,6 +180,13 @@ impl Asides {
         waiting.progress.take().map(|report| self.write(&report))
     }
 
+    fn tell(&self, waiting: &mut Waiting, report: Report, now: Instant) -> String {
+        waiting.told_at = now;
+        let text = self.write(&report);
+        waiting.last = Some((report.total, report.message));
+        text
+    }
+
     fn write(&self, report: &Report) -> String {
         let token = self
             .wishes
@@ -173,6 +204,23 @@ impl Asides {
 }
 
 impl Waiting {
+    /// Says nothing but that the call still runs. Progress must grow from one notification to the next (MCP 2026-07-28,
+    /// Progress), so it grows by less than anybody counts in.
+    fn beat(&mut self) -> Report {
+        const LEAST: f64 = 1e-6;
+        self.done = if self.done.is_finite() {
+            self.done + LEAST.max(self.done.abs() * LEAST)
+        } else {
+            0.0
+        };
+        let (total, message) = self.last.clone().unwrap_or_default();
+        Report {
+            done: self.done,
+            total,
+            message: message.or_else(|| Some("still running".to_owned())),
+        }
+    }
+
     fn take_line(&mut self) -> Option<String> {
         let line = self.log.pop_front()?;
         self.log_bytes -= line.len();
@@ -200,11 +248,20 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     fn asides(every: Duration, most_log_bytes: u64) -> Asides {
+        asides_that_beat(every, HOUR, most_log_bytes)
+    }
+
+    fn asides_that_beat(every: Duration, beat: Duration, most_log_bytes: u64) -> Asides {
         let wishes = Wishes {
             progress: ProgressToken::parse("\"p\""),
             log_level: Some(LogLevel::Notice),
         };
-        Asides::new(wishes, every, most_log_bytes)
+        let settings = Settings {
+            progress_every_ms: every.as_millis() as u64,
+            beat_ms: beat.as_millis() as u64,
+            ..Settings::default()
+        };
+        Asides::new(wishes, &settings, most_log_bytes)
     }
 
     fn rest(asides: &Asides) -> Vec<serde_json::Value> {
@@ -235,6 +292,28 @@ mod tests {
             rest[0]["params"],
             serde_json::json!({ "progressToken": "p", "progress": 3, "total": 4, "message": "almost" })
         );
+    }
+
+    #[tokio::test]
+    async fn silence_is_broken_by_a_beat_that_says_nothing_new() {
+        let asides = asides_that_beat(Duration::ZERO, Duration::from_millis(1), 0);
+        let mut told = Vec::new();
+        for n in 0..8 {
+            if n == 3 {
+                asides.progress(7.0, Some(9.0), Some("seven"));
+            }
+            told.push(serde_json::from_str::<serde_json::Value>(&asides.next().await).unwrap());
+        }
+        let done = |n: usize| told[n]["params"]["progress"].as_f64().unwrap();
+        assert!((1..8).all(|n| done(n - 1) < done(n)), "{told:?}");
+        assert!(done(2) < 0.1 && (7.0..7.1).contains(&done(7)), "{told:?}");
+        assert_eq!(told[0]["params"]["message"], "still running");
+        assert_eq!(told[7]["params"]["message"], "seven");
+        assert_eq!(told[7]["params"]["total"], 9);
+        // What the guest says next is told if it is more than before.
+        asides.progress(8.0, None, None);
+        let next: serde_json::Value = serde_json::from_str(&asides.next().await).unwrap();
+        assert_eq!(next["params"]["progress"], 8);
     }
 
     #[tokio::test]

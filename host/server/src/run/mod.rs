@@ -25,6 +25,7 @@ use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
 use longshore_protocol::capability::{Capability, ClientCapabilities};
 use longshore_protocol::error::RpcError;
+use longshore_protocol::version::Revision;
 use longshore_sandbox::control::Control;
 use longshore_sandbox::ending::Ended;
 use longshore_sandbox::journal::{Entry, Journal, Spent};
@@ -32,6 +33,7 @@ use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Watch};
 use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::task::{JournalTail, Lease, Pinned, Reach, State, Status, Task, Usage};
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use self::aside::{Asides, Wishes};
@@ -81,6 +83,12 @@ pub(crate) struct CallFacts {
     pub(crate) limits: Limits,
     pub(crate) deadline_at: Millis,
     pub(crate) retention_ms: u64,
+    /// Answers that came with the call, before anything was asked.
+    pub(crate) given: Vec<(String, Box<RawValue>)>,
+    /// The caller's own key of this call.
+    pub(crate) idempotency_key: Option<String>,
+    /// Where the call belongs in its caller's trace.
+    pub(crate) traceparent: Option<String>,
 }
 
 impl CallFacts {
@@ -95,8 +103,18 @@ impl CallFacts {
         self.may_become_task() && self.task_mode != TaskMode::OnDetach
     }
 
-    /// The row of a call that becomes a task.
-    pub(crate) fn new_row(&self, owner: NodeId, status: Status) -> Task {
+    /// Whether a question can go to the client in place of a result.
+    pub(crate) fn goes_in_rounds(&self) -> bool {
+        Revision::parse(self.caller.revision).is_some_and(Revision::has_rounds)
+    }
+
+    /// Whether the call goes on as a task when it takes longer than its client waits.
+    pub(crate) fn may_be_handed_off(&self) -> bool {
+        !self.caller.capabilities.tasks && self.task_mode != TaskMode::Never
+    }
+
+    /// The row of a call that is kept.
+    pub(crate) fn new_row(&self, owner: NodeId, status: Status, reach: Reach) -> Task {
         Task {
             id: self.id,
             pinned: Pinned {
@@ -112,7 +130,7 @@ impl CallFacts {
                     serde_json::to_string(&self.limits).expect("limits are numbers with names"),
                 ),
                 host_abi: HOST_ABI,
-                idempotency_key: None,
+                idempotency_key: self.idempotency_key.clone(),
             },
             created_at: self.created_at,
             updated_at: self.created_at.max(clock::now()),
@@ -127,7 +145,7 @@ impl CallFacts {
             journal_key: None,
             usage: Usage::default(),
             status,
-            reach: Reach::Id,
+            reach,
             cancel_requested_at: None,
             wake_at: None,
             stalls: 0,
@@ -154,6 +172,8 @@ pub(crate) enum Reply {
     Ended(Result<String, RpcError>),
     /// It goes on as a task, which is durable now.
     Task(Box<Task>),
+    /// It asks something first; the run waits for the same call with the answers.
+    Asks(Box<Task>),
 }
 
 /// What is to be run.
@@ -412,8 +432,8 @@ impl Server {
             Start::Held(wishes) => {
                 // Of a task is told what its row shows, to whoever asks for that.
                 asides = (!wishes.are_none()).then(|| {
-                    let every = Duration::from_millis(self.settings.progress_every_ms);
-                    Arc::new(Asides::new(wishes, every, call.limits.log_ring_bytes))
+                    let most = call.limits.log_ring_bytes;
+                    Arc::new(Asides::new(wishes, &self.settings, most))
                 });
                 (None, None, None)
             }
@@ -446,7 +466,7 @@ impl Server {
                 Arc::clone(&desk),
                 Arc::clone(&log),
                 asides.clone(),
-                Arc::clone(&self.bus),
+                self,
             )),
             control: control.clone(),
             first_turn: if row.is_none() && !turns.are_long() {

@@ -15,8 +15,10 @@ use tokio::time::Instant;
 use super::CallFacts;
 use super::aside::Asides;
 use super::desk::{Asking, Desk, Resting};
+use crate::again::Attending;
 use crate::bus::Bus;
 use crate::clock;
+use crate::server::Server;
 
 /// A guest that waits for less keeps its place: giving it up and taking one again would take as long.
 const NEAR: Duration = Duration::from_secs(2);
@@ -30,6 +32,7 @@ pub(crate) struct RunOutside {
     log: Arc<Log>,
     asides: Option<Arc<Asides>>,
     bus: Arc<Bus>,
+    attending: Arc<Attending>,
     /// When this process began with the run, and how old the call was then. The machine's clock may be set while
     /// it goes on.
     began: Instant,
@@ -42,17 +45,28 @@ impl RunOutside {
         desk: Arc<Desk>,
         log: Arc<Log>,
         asides: Option<Arc<Asides>>,
-        bus: Arc<Bus>,
+        server: &Server,
     ) -> Self {
         Self {
             desk,
             log,
             asides,
-            bus,
+            bus: Arc::clone(&server.bus),
+            attending: Arc::clone(&server.attending),
             began: Instant::now(),
             age_ms: clock::now().since(call.created_at),
             call,
         }
+    }
+}
+
+impl RunOutside {
+    /// Tells whoever waits for this run, on the request that began it or on a later one.
+    fn tell(&self, tell: impl Fn(&Asides)) {
+        if let Some(asides) = &self.asides {
+            tell(asides);
+        }
+        self.attending.tell(self.call.id, tell);
     }
 }
 
@@ -105,9 +119,7 @@ impl Outside for RunOutside {
     }
 
     fn report_progress(&self, done: f64, total: Option<f64>, message: Option<String>) {
-        if let Some(asides) = &self.asides {
-            asides.progress(done, total, message.as_deref());
-        }
+        self.tell(|asides| asides.progress(done, total, message.as_deref()));
         self.desk.leave(|inbox| {
             inbox.progress = Some(Progress { done, total });
             if message.is_some() {
@@ -121,7 +133,7 @@ impl Outside for RunOutside {
     }
 
     fn can_ask(&self, kind: AskKind) -> bool {
-        self.call.can_wait_for_answers()
+        (self.call.can_wait_for_answers() || self.call.goes_in_rounds())
             && self
                 .call
                 .caller
@@ -149,9 +161,7 @@ impl Outside for RunOutside {
     }
 
     fn log(&self, _call: u64, level: LogLevel, logger: Option<String>, message: String) {
-        if let Some(asides) = &self.asides {
-            asides.log(level, logger.as_deref(), &message);
-        }
+        self.tell(|asides| asides.log(level, logger.as_deref(), &message));
         self.log.push(LogLine {
             level,
             logger,

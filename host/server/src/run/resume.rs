@@ -277,6 +277,9 @@ impl Server {
             limits,
             deadline_at: row.deadline_at,
             retention_ms: row.retention_ms,
+            given: Vec::new(),
+            idempotency_key: row.pinned.idempotency_key.clone(),
+            traceparent: None,
         };
         let prepared = entry
             .payload

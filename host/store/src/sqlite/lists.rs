@@ -38,7 +38,7 @@ pub(super) fn page(db: &Connection, query: &Query) -> Result<Page, Trouble> {
         Some(StateName::Working | StateName::InputRequired) => "ended_at is null and",
         Some(StateName::Completed | StateName::Failed | StateName::Cancelled) | None => "",
     };
-    let filtered = query.state.is_some() || query.component.is_some();
+    let filtered = query.state.is_some() || query.component.is_some() || query.of.is_some();
     let floor: Option<i64> = if filtered {
         let sql = format!(
             "select key from task where {part} key < ?1 order by key desc limit 1 offset ?2"
@@ -61,7 +61,8 @@ pub(super) fn page(db: &Connection, query: &Query) -> Result<Page, Trouble> {
     let sql = format!(
         "select key, id, component, tool, principal, state, status_message, created_at, updated_at \
          from task {indexed} where {part} {between} key < ?1 and key >= ?2 and (?3 is null or state = ?3) \
-         and (?4 is null or component = ?4) order by key desc limit ?5"
+         and (?4 is null or component = ?4) \
+         and (?8 is null or (tenant = ?8 and principal = ?9 and reach = 'id')) order by key desc limit ?5"
     );
     let mut select = db.prepare_cached(&sql)?;
     let mut rows = select.query(params![
@@ -72,6 +73,8 @@ pub(super) fn page(db: &Connection, query: &Query) -> Result<Page, Trouble> {
         int(limit as u64 + 1),
         first,
         last_id,
+        query.of.as_ref().map(|(tenant, _)| &tenant.0),
+        query.of.as_ref().map(|(_, principal)| &principal.0),
     ])?;
     let mut tasks = Vec::new();
     let mut last = None;

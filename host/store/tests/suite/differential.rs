@@ -261,6 +261,7 @@ impl World {
     fn random_query(&mut self) -> Query {
         let dice = &mut self.dice;
         Query {
+            of: None,
             state: dice.one_in(2).then(|| StateName::ALL[dice.index(5)]),
             component: dice.one_in(3).then(|| "text".to_owned()),
             ids: dice.one_in(4).then(|| {

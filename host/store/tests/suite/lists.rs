@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use longshore_tasks::id::{Millis, NodeId};
+use longshore_tasks::id::{Millis, NodeId, Principal};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::store::{Query, Unfinished};
-use longshore_tasks::task::{State, StateName, Task};
+use longshore_tasks::task::{Reach, State, StateName, Task};
 
 use crate::kit::{
     Place, all_pages, commit, completed, failed, first_segment, full_task, id, output, task,
@@ -74,15 +74,22 @@ pub(crate) async fn lists_are_filtered(place: &Place) {
         let mut row = full_task(n as u64);
         row.state = states[n % 5].clone();
         row.pinned.component = ["text", "maps"][n % 2].to_owned();
+        row.pinned.principal = Principal(["ann", "bob"][n % 7 % 2].into());
+        row.reach = Reach::ALL[n % 3 % 2];
         store.create(row.clone(), None, None).await.unwrap();
         kept.push(row);
     }
     let names = [None].into_iter().chain(StateName::ALL.map(Some));
     for state in names {
-        for component in [None, Some("text"), Some("maps"), Some("absent")] {
+        for (component, of) in [None, Some("text"), Some("maps"), Some("absent")]
+            .into_iter()
+            .flat_map(|component| [None, Some("ann"), Some("bob")].map(|of| (component, of)))
+        {
+            let tenant = kept[0].pinned.tenant.clone();
             let query = Query {
                 state,
                 component: component.map(str::to_owned),
+                of: of.map(|name| (tenant, Principal(name.into()))),
                 ids: None,
                 limit: 2,
                 after: None,
@@ -97,9 +104,14 @@ pub(crate) async fn lists_are_filtered(place: &Place) {
                 .rev()
                 .filter(|row| state.is_none_or(|state| row.state.name() == state))
                 .filter(|row| component.is_none_or(|name| row.pinned.component == name))
+                .filter(|row| {
+                    of.is_none_or(|name| {
+                        row.pinned.principal.0.as_ref() == name && row.reach == Reach::Id
+                    })
+                })
                 .map(|row| row.id)
                 .collect();
-            assert_eq!(listed, expected, "{state:?} {component:?}");
+            assert_eq!(listed, expected, "{state:?} {component:?} {of:?}");
         }
     }
 }

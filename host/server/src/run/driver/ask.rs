@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use longshore_journal::call::{Answer, AskError, Question};
+use longshore_sandbox::control::StopReason;
 use longshore_tasks::event::{Event, Refused};
 use longshore_tasks::id::Millis;
 use longshore_tasks::question::{Fate, wire_key};
+use longshore_tasks::task::{Reach, State};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::row::{Change, Patience};
 use super::{Carrier, Driver};
 use crate::clock;
+use crate::run::Reply;
 use crate::run::desk::Asking;
 use crate::wire::{self, Asked};
 
@@ -21,6 +24,8 @@ pub(super) struct Waiting {
     /// When the guest stops waiting.
     wake_at: Option<Millis>,
     until: Option<Instant>,
+    /// Whether its client has less time than the guest would wait.
+    is_round: bool,
     /// What came back, while the run waits for a place to go on.
     answers: Option<Result<Vec<Answer>, AskError>>,
     reply: oneshot::Sender<Result<Vec<Answer>, AskError>>,
@@ -49,6 +54,10 @@ impl Driver {
             before,
             reply,
         } = asking;
+        if let Some(answers) = self.given(&questions) {
+            let _guest_is_gone = reply.send(Ok(answers));
+            return;
+        }
         let put = if before {
             self.asked_before(&questions)
         } else {
@@ -61,7 +70,11 @@ impl Driver {
                 return;
             }
         };
-        let wake_at = until.map(|ms| self.call.created_at.plus(ms));
+        let guest_until = until.map(|ms| self.call.created_at.plus(ms));
+        let wake_at = match &self.carrier {
+            Carrier::Task(row) if row.state == State::InputRequired => row.wake_at,
+            _ => guest_until,
+        };
         let until = wake_at.and_then(|at| {
             Instant::now().checked_add(Duration::from_millis(at.since(clock::now())))
         });
@@ -69,6 +82,7 @@ impl Driver {
             asked,
             wake_at,
             until,
+            is_round: wake_at != guest_until,
             answers: None,
             reply,
         });
@@ -81,6 +95,30 @@ impl Driver {
         if self.waiting.is_some() {
             self.pause();
         }
+    }
+
+    /// The answers to all of these, if they came with the call itself: a client may know what a tool asks.
+    fn given(&mut self, questions: &[Question]) -> Option<Vec<Answer>> {
+        if self.call.given.is_empty() || !matches!(self.carrier, Carrier::Held { .. }) {
+            return None;
+        }
+        let mut used = self.used_keys.clone();
+        let answers = questions
+            .iter()
+            .map(|question| {
+                let asked = wire::asked(&question.ask, &self.call.caller.capabilities).ok()?;
+                let key = wire_key(&question.key, &used);
+                let (_, given) = self.call.given.iter().find(|(name, _)| *name == key)?;
+                if given.get().len() as u64 > self.call.limits.answer_bytes {
+                    return None;
+                }
+                let taken = asked.check(&key, given).ok()?;
+                used.insert(key);
+                asked.answer(&taken.0)
+            })
+            .collect::<Option<Vec<Answer>>>()?;
+        self.used_keys = used;
+        Some(answers)
     }
 
     /// Asks the client.
@@ -134,26 +172,46 @@ impl Driver {
         asked: &[(String, Asked)],
         until: Option<u64>,
     ) -> Result<(), AskError> {
+        let mut caller = None;
         if matches!(self.carrier, Carrier::Held { .. }) {
-            if !self.call.can_wait_for_answers() {
+            let is_kept = if self.call.can_wait_for_answers() {
+                self.become_task().await
+            } else if self.call.goes_in_rounds() {
+                caller = self.keep_row(Reach::Again).await;
+                caller.is_some()
+            } else {
                 return Err(AskError::Unsupported(
                     "this caller can be asked only in a task: it does not know tasks, or the tool does not become one"
                         .to_owned(),
                 ));
-            }
-            if !self.become_task().await {
+            };
+            if !is_kept {
                 return Err(AskError::Unsupported(
                     "the question cannot be kept now; try again later".to_owned(),
                 ));
             }
         }
+        let mut wake_at = until.map(|ms| self.call.created_at.plus(ms));
+        if matches!(&self.carrier, Carrier::Task(row) if row.reach == Reach::Again) {
+            let round_over = clock::now().plus(self.server.settings.round_ms);
+            wake_at = Some(wake_at.map_or(round_over, |at| at.min(round_over)));
+        }
         let mut events: Vec<Event> = self.take_unshown().into_iter().collect();
         events.push(Event::Asked {
             questions: asked.iter().map(|(key, asked)| asked.as_new(key)).collect(),
-            wake_at: until.map(|ms| self.call.created_at.plus(ms)),
+            wake_at,
         });
         match self.commit(events, Patience::Endless).await {
-            Change::Done => Ok(()),
+            Change::Done => {
+                if let (Some(caller), Carrier::Task(row)) = (caller, &self.carrier)
+                    && caller.send(Reply::Asks(row.clone())).is_err()
+                {
+                    // Nobody was told what is asked, so nobody will answer.
+                    self.begin_cancel(StopReason::Abandoned);
+                    return Err(AskError::CallCancelled);
+                }
+                Ok(())
+            }
             Change::Refused(Refused::BadQuestions) => Err(AskError::Invalid(
                 "a key is used twice among these questions".to_owned(),
             )),
@@ -175,9 +233,32 @@ impl Driver {
 
     /// The wait for answers is over; they may have come at the last moment.
     pub(super) async fn stop_waiting(&mut self) {
+        if self
+            .waiting
+            .as_ref()
+            .is_some_and(|waiting| waiting.is_round)
+        {
+            // The guest would have waited for longer, but whoever called did not come back. Whatever comes in between
+            // may be the answers, so that it is decided again then.
+            match self
+                .commit(vec![Event::CancelRequested], Patience::Once)
+                .await
+            {
+                Change::Done => self.begin_cancel(StopReason::Abandoned),
+                Change::Refused(_) | Change::Lost => self.deliver_answers(),
+                Change::Unavailable => self.put_off_answers(),
+            }
+            return;
+        }
         match self.commit(vec![Event::Withdrawn], Patience::Endless).await {
             Change::Refused(Refused::Nothing) => self.deliver_answers(),
             _ => self.give(Err(AskError::TimedOut)),
+        }
+    }
+
+    fn put_off_answers(&mut self) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.until = Some(Instant::now() + Duration::from_secs(1));
         }
     }
 

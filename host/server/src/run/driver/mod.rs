@@ -15,7 +15,7 @@ use longshore_sandbox::control::{Control, StopReason};
 use longshore_sandbox::ending::Ended;
 use longshore_sandbox::sandbox::Watch;
 use longshore_tasks::event::{Event, Outcome};
-use longshore_tasks::task::{Progress, Status, Task, Usage};
+use longshore_tasks::task::{Progress, Reach, Status, Task, Usage};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -82,6 +82,8 @@ pub(crate) struct Driver {
     flush_at: Instant,
     /// When a held call that takes long becomes a task.
     budget_at: Option<Instant>,
+    /// When a held call has been held for as long as its client waits.
+    hold_at: Option<Instant>,
     deadline_at: Instant,
     /// When the grace of a cancelled run is over, and why it is stopped then.
     grace: Option<(Instant, StopReason)>,
@@ -119,8 +121,7 @@ pub(crate) fn spawn(driver: Driver, ended: oneshot::Receiver<Ended>) {
     let server = driver.server.clone();
     let call = Arc::clone(&driver.call);
     let control = driver.control.clone();
-    let span =
-        tracing::info_span!("run", call = %call.id, component = call.component, tool = call.tool);
+    let span = tracing::info_span!("run", call = %call.id, component = call.component, tool = call.tool, traceparent = call.traceparent);
     tokio::spawn(
         async move {
             let drive = tokio::spawn(driver.drive(ended).in_current_span());
@@ -184,10 +185,23 @@ impl Driver {
             turns,
         } = charge;
         let now = Instant::now();
-        let has_budget = matches!(carrier, Carrier::Held { .. })
-            && call.may_become_task()
-            && call.task_mode == TaskMode::Auto;
+        let is_unseen = match &carrier {
+            Carrier::Held { .. } => true,
+            Carrier::Task(row) => row.reach == Reach::Again,
+            Carrier::LetGo | Carrier::Lost => false,
+        };
+        let has_budget = is_unseen && call.may_become_task() && call.task_mode == TaskMode::Auto;
         let budget = Duration::from_millis(server.settings.inline_budget_ms);
+        // Of a call that was made again, whoever waits for it has a clock of their own.
+        let hold = match &carrier {
+            Carrier::Held { asides, .. } if call.may_be_handed_off() && server.settings.handoff => {
+                let hears = asides
+                    .as_ref()
+                    .is_some_and(|asides| asides.tells_progress());
+                Some(server.settings.hold(hears))
+            }
+            _ => None,
+        };
         let left = Duration::from_millis(call.deadline_at.since(clock::now()));
         let show_every = Duration::from_millis(server.settings.status_every_ms);
         let flush_every = Duration::from_millis(server.settings.journal_every_ms);
@@ -203,6 +217,7 @@ impl Driver {
         };
         Self {
             budget_at: has_budget.then(|| now + budget),
+            hold_at: hold.map(|hold| now + hold),
             deadline_at: now + left,
             server,
             call,
@@ -268,6 +283,7 @@ impl Driver {
         let deadline = self.grace.is_none().then_some(self.deadline_at);
         [
             self.budget_at,
+            self.hold_at,
             show_at,
             answer_by,
             rest_by,
@@ -328,6 +344,10 @@ impl Driver {
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if is_due(self.budget_at) {
             self.budget_at = None;
+            self.become_task().await;
+        }
+        if is_due(self.hold_at) {
+            self.hold_at = None;
             self.become_task().await;
         }
         if is_due(self.waiting.as_ref().and_then(Waiting::until)) {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use longshore_sandbox::control::StopReason;
 use longshore_tasks::event::{Effect, Event, Refused};
 use longshore_tasks::store::{self, Commit, StoreError};
-use longshore_tasks::task::Task;
+use longshore_tasks::task::{Reach, Task};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{Carrier, Driver};
@@ -35,10 +36,54 @@ pub(super) enum Patience {
 impl Driver {
     /// Makes the call a task, if it is not one, and tells the caller. False if it stays held.
     pub(super) async fn become_task(&mut self) -> bool {
-        let Carrier::Held { status, .. } = &self.carrier else {
+        if let Carrier::Task(row) = &self.carrier
+            && row.reach == Reach::Again
+        {
+            return self.show().await;
+        }
+        if !matches!(self.carrier, Carrier::Held { .. }) {
             return true;
+        }
+        let Some(answer) = self.keep_row(Reach::Id).await else {
+            return false;
         };
-        let mut row = self.call.new_row(self.server.node.clone(), status.clone());
+        if let Carrier::Task(row) = &self.carrier
+            && answer.send(Reply::Task(row.clone())).is_err()
+        {
+            // Nobody has the task's id, so nobody will ever ask for its result.
+            self.begin_cancel(StopReason::Abandoned);
+        }
+        self.pause();
+        true
+    }
+
+    /// Gives the task's id to whoever waits for the call.
+    async fn show(&mut self) -> bool {
+        self.budget_at = None;
+        let event = Event::Shown {
+            retention_ms: self.server.settings.retention_ms,
+        };
+        match self.commit(vec![event], Patience::Once).await {
+            Change::Done => true,
+            Change::Refused(_) | Change::Unavailable => {
+                self.budget_at = Some(Instant::now() + Duration::from_secs(1));
+                false
+            }
+            Change::Lost => false,
+        }
+    }
+
+    /// Makes a held call a row, and gives back where its caller waits. None if it stays held.
+    pub(super) async fn keep_row(&mut self, reach: Reach) -> Option<oneshot::Sender<Reply>> {
+        let Carrier::Held { status, .. } = &self.carrier else {
+            return None;
+        };
+        let node = self.server.node.clone();
+        let mut row = self.call.new_row(node, status.clone(), reach);
+        if reach == Reach::Again {
+            // It is of use for no longer than its rounds.
+            row.retention_ms = row.retention_ms.min(self.server.settings.round_ms);
+        }
         if self.recorder.is_none() && self.server.settings.durable {
             self.recorder = Some(Recorder::new(
                 &self.server.keys,
@@ -57,25 +102,28 @@ impl Driver {
             && !self.is_created(&row, &error).await
         {
             tracing::warn!(%error, "a held call could not become a task; it is tried again");
-            self.budget_at = Some(Instant::now() + Duration::from_secs(1));
-            return false;
+            let again_at = Instant::now() + Duration::from_secs(1);
+            if self.call.may_become_task() {
+                self.budget_at = Some(again_at);
+            } else {
+                self.hold_at = Some(again_at);
+            }
+            return None;
         }
         self.note_kept(written.as_ref());
         self.budget_at = None;
+        self.hold_at = None;
         self.put_off_showing();
-        let before = std::mem::replace(&mut self.carrier, Carrier::Task(Box::new(row.clone())));
-        if let Carrier::Held { answer, asides, .. } = before {
-            // Of a task is told what its row shows, to whoever asks for that.
-            if let Some(asides) = asides {
-                asides.close();
+        match std::mem::replace(&mut self.carrier, Carrier::Task(Box::new(row))) {
+            Carrier::Held { answer, asides, .. } => {
+                // Of a task is told what its row shows, to whoever asks for that.
+                if let Some(asides) = asides {
+                    asides.close();
+                }
+                Some(answer)
             }
-            if answer.send(Reply::Task(Box::new(row))).is_err() {
-                // Nobody has the task's id, so nobody will ever ask for its result.
-                self.begin_cancel(StopReason::Abandoned);
-            }
+            Carrier::Task(_) | Carrier::LetGo | Carrier::Lost => None,
         }
-        self.pause();
-        true
     }
 
     async fn is_created(&self, row: &Task, error: &StoreError) -> bool {
