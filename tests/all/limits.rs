@@ -7,6 +7,7 @@ mod http;
 mod life;
 mod rows;
 mod runs;
+mod sessions;
 mod upload;
 
 use std::collections::BTreeSet;

@@ -10,6 +10,7 @@ mod interop;
 mod limits;
 mod restart;
 mod rounds;
+mod sessions;
 mod spin;
 mod starting;
 mod streams;

@@ -34,11 +34,39 @@ impl Drop for Answer {
     }
 }
 
+/// One event of a stream that can be read on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Where it stands.
+    pub id: Option<String>,
+    /// Its message; none if it only says where it stands.
+    pub data: Option<Value>,
+}
+
 /// Sends a request on a connection of its own, and comes back with the head of its answer.
 ///
 /// # Panics
 /// If there is none.
 pub async fn open(address: SocketAddr, request: &Value) -> Answer {
+    open_with(
+        address,
+        "POST",
+        &Client::headers(request),
+        request.to_string(),
+    )
+    .await
+}
+
+/// The same with any headers and any body.
+///
+/// # Panics
+/// If there is no answer.
+pub async fn open_with(
+    address: SocketAddr,
+    method: &str,
+    headers: &[(String, String)],
+    body: String,
+) -> Answer {
     let stream = TcpStream::connect(address)
         .await
         .expect("the server listens");
@@ -49,14 +77,14 @@ pub async fn open(address: SocketAddr, request: &Value) -> Answer {
         let _the_test_reads_what_came = connection.await;
     });
     let mut sent = http::Request::builder()
-        .method("POST")
+        .method(method)
         .uri("/mcp")
         .header("host", address.to_string());
-    for (name, value) in Client::headers(request) {
+    for (name, value) in headers {
         sent = sent.header(name, value);
     }
     let sent = sent
-        .body(Full::new(Bytes::from(request.to_string())))
+        .body(Full::new(Bytes::from(body)))
         .expect("its headers are right");
     let response = tokio::time::timeout(PATIENCE, sender.send_request(sent))
         .await
@@ -94,6 +122,39 @@ impl Answer {
     /// # Panics
     /// If it is not one `data` line with JSON, or does not come in time.
     pub async fn next(&mut self) -> Option<Value> {
+        let event = self.text().await?;
+        let data = event
+            .strip_prefix("data: ")
+            .unwrap_or_else(|| panic!("not only data: {event:?}"));
+        Some(serde_json::from_str(data).expect("an event is one line of JSON"))
+    }
+
+    /// The next event of a stream whose events have ids, or none at its end.
+    ///
+    /// # Panics
+    /// If it has other lines than `id` and `data`, or does not come in time.
+    pub async fn event(&mut self) -> Option<Event> {
+        let text = self.text().await?;
+        let mut event = Event {
+            id: None,
+            data: None,
+        };
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            match line.split_once(": ").unwrap_or((line, "")) {
+                ("id", id) => event.id = Some(id.to_owned()),
+                ("data", "") => {}
+                ("data", data) => {
+                    event.data =
+                        Some(serde_json::from_str(data).expect("data is one line of JSON"));
+                }
+                _ => panic!("neither id nor data: {text:?}"),
+            }
+        }
+        Some(event)
+    }
+
+    /// The text of the next event.
+    async fn text(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.read.windows(2).position(|pair| pair == b"\n\n") {
                 let event = self.read.split_to(end + 2);
@@ -101,10 +162,7 @@ impl Answer {
                 if event.starts_with(':') {
                     continue;
                 }
-                let data = event
-                    .strip_prefix("data: ")
-                    .unwrap_or_else(|| panic!("not only data: {event:?}"));
-                return Some(serde_json::from_str(data).expect("an event is one line of JSON"));
+                return Some(event.to_owned());
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame())
                 .await

@@ -13,6 +13,7 @@ pub mod inside;
 pub mod kept;
 pub mod mcp;
 pub mod process;
+pub mod session;
 pub mod tap;
 pub mod usage;
 pub mod wait;

@@ -5,10 +5,12 @@
 //! - `running`: what a call may do while its caller waits.
 //! - `tasks`: calls that go on without their caller.
 //! - `rounds`: calls that ask before they have a result.
+//! - `sessions`: what calls ask and log in the revisions that have sessions.
 //! - `schema`: a schema that must come out as it went in.
 
 mod answers;
 mod rounds;
 mod running;
 mod schema;
+mod sessions;
 mod tasks;

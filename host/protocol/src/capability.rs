@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::error::RpcError;
 use crate::json::{self, is_object};
+use crate::version::Revision;
 use crate::write::Object;
 
 /// The id of the tasks extension, in the capabilities of both sides.
@@ -139,6 +140,35 @@ impl ClientCapabilities {
         Ok(capabilities)
     }
 
+    /// Of these, what a session of that revision can make use of, whatever its client declared. The tasks extension is
+    /// never part of one.
+    #[must_use]
+    pub fn in_session(self, revision: Revision) -> Self {
+        let is_latest = revision == Revision::R20251125;
+        Self {
+            tasks: false,
+            // MCP 2025-06-18 knows forms only, and an `elicitation` without words for modes.
+            elicitation_form: self.elicitation_form || (self.elicitation_url && !is_latest),
+            elicitation_url: self.elicitation_url && is_latest,
+            sampling_tools: self.sampling_tools && is_latest,
+            // There the context of servers needed no word of its own.
+            sampling_context: self.sampling_context || (self.sampling && !is_latest),
+            ..self
+        }
+    }
+
+    /// As a `ClientCapabilities` object, for keeping.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let declared: Vec<Capability> = Capability::ALL
+            .into_iter()
+            .filter(|capability| self.has(*capability))
+            .collect();
+        let mut out = String::new();
+        write_required(&mut out, &declared);
+        out
+    }
+
     /// Whether this was declared.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
@@ -231,5 +261,51 @@ fn write_modes(mut object: Object<'_>, modes: &[(&str, bool)]) {
 fn write_modes_into(object: &mut Object<'_>, modes: &[(&str, bool)]) {
     for (key, _) in modes.iter().filter(|(_, wanted)| *wanted) {
         object.ours(key, "{}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_session_can_make_use_of_and_what_is_kept_of_it() {
+        let all = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{"listChanged":true},"tasks":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+        let rows = [
+            (
+                Revision::R20251125,
+                all,
+                r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{}}"#,
+            ),
+            (
+                Revision::R20250618,
+                all,
+                r#"{"elicitation":{"form":{}},"sampling":{"context":{}},"roots":{}}"#,
+            ),
+            (
+                Revision::R20250618,
+                r#"{"elicitation":{"url":{}},"sampling":{}}"#,
+                r#"{"elicitation":{"form":{}},"sampling":{"context":{}}}"#,
+            ),
+            (
+                Revision::R20251125,
+                r#"{"elicitation":{"url":{}}}"#,
+                r#"{"elicitation":{"url":{}}}"#,
+            ),
+            (
+                Revision::R20251125,
+                r#"{"elicitation":{}}"#,
+                r#"{"elicitation":{"form":{}}}"#,
+            ),
+            (Revision::R20251125, "{}", "{}"),
+        ];
+        for (revision, declared, expected) in rows {
+            let usable = ClientCapabilities::parse(declared)
+                .unwrap()
+                .in_session(revision);
+            let kept = usable.to_json();
+            assert_eq!(kept, expected, "{revision:?} {declared}");
+            assert_eq!(ClientCapabilities::parse(&kept).unwrap(), usable, "{kept}");
+        }
     }
 }

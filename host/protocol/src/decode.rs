@@ -39,6 +39,7 @@ fn decode<'a>(
         headers.check_version(&opening.version)?;
     }
     let revision = Revision::parse(&opening.version)
+        .filter(|revision| !revision.has_sessions())
         .ok_or_else(|| RpcError::unsupported_version(&opening.version))?;
 
     let method = Method::parse(&envelope.method);

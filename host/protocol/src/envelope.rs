@@ -18,6 +18,8 @@ pub enum Message<'a> {
     Request(Envelope<'a>),
     /// It wants none.
     Notification(NotificationEnvelope<'a>),
+    /// It answers what was asked in a session.
+    Response(ResponseEnvelope<'a>),
 }
 
 /// A request, its parameters unread.
@@ -38,6 +40,26 @@ pub struct NotificationEnvelope<'a> {
     pub method: Cow<'a, str>,
     /// With what, as text.
     pub params: Option<&'a RawValue>,
+}
+
+/// What somebody answers, unread.
+#[derive(Debug)]
+pub struct ResponseEnvelope<'a> {
+    /// To what.
+    pub id: RequestId,
+    /// The result, or the error.
+    pub outcome: Result<&'a RawValue, &'a RawValue>,
+}
+
+impl ResponseEnvelope<'_> {
+    /// Refuses it where nothing was asked.
+    #[must_use]
+    pub fn unasked(self) -> Refusal {
+        Refusal {
+            id: Some(self.id),
+            error: RpcError::invalid_request("a response is not accepted: nothing was asked here"),
+        }
+    }
 }
 
 /// Why bytes are no message. It is answered under the id if that could be read, else without one.
@@ -88,7 +110,7 @@ impl RequestId {
 
 const KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// Reads one message. Batches and responses are refused: this revision has no use for either.
+/// Reads one message. Batches are refused: no revision that is spoken here has them.
 pub fn parse(body: &[u8]) -> Result<Message<'_>, Refusal> {
     let nameless = |error| Refusal { id: None, error };
     let text = std::str::from_utf8(body).map_err(|error| {
@@ -134,15 +156,31 @@ pub fn parse(body: &[u8]) -> Result<Message<'_>, Refusal> {
     if jsonrpc.and_then(json::string).as_deref() != Some("2.0") {
         return Err(refuse("`jsonrpc` must be \"2.0\""));
     }
-    if result.is_some() || error.is_some() {
-        return Err(refuse(
-            "a response is not accepted: this server sends no requests",
-        ));
-    }
     if raw_id.is_some() && id.is_none() {
         return Err(refuse(&format!(
             "`id` must be a string or an integer, of at most {MAX_ID_BYTES} bytes"
         )));
+    }
+    let outcome = match (result, error) {
+        (None, None) => None,
+        (Some(result), None) => Some(Ok(result)),
+        (None, Some(error)) => Some(Err(error)),
+        (Some(_), Some(_)) => return Err(refuse("a response has `result` or `error`, not both")),
+    };
+    if let Some(outcome) = outcome {
+        return match (id, method) {
+            (Some(id), None) => Ok(Message::Response(ResponseEnvelope { id, outcome })),
+            (None, None) => Err(Refusal {
+                id: None,
+                error: RpcError::invalid_request("a response needs the `id` of what it answers"),
+            }),
+            (id, Some(_)) => Err(Refusal {
+                id,
+                error: RpcError::invalid_request(
+                    "a message with a `method` has no `result` or `error`",
+                ),
+            }),
+        };
     }
     let Some(method) = method else {
         return Err(refuse("`method` is missing"));

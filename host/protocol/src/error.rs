@@ -69,12 +69,18 @@ impl RpcError {
     /// There is no such method.
     #[must_use]
     pub fn method_not_found(method: &str) -> Self {
-        let versions = Revision::NAMES.join(", ");
+        Self::method_not_found_in(method, Revision::R20260728)
+    }
+
+    /// There is no such method in a session of that revision.
+    #[must_use]
+    pub fn method_not_found_in(method: &str, revision: Revision) -> Self {
         Self::new(
             METHOD_NOT_FOUND,
             format!(
-                "method `{}` is not part of MCP {versions} as served here",
-                shown(method)
+                "method `{}` is not part of MCP {} as served here",
+                shown(method),
+                revision.as_str()
             ),
         )
     }

@@ -6,6 +6,9 @@
 //! [`envelope`] (JSON-RPC, parameters left as text) → [`decode`] (every check in its order, with [`headers`] if
 //! there are any) → [`meta`] and [`capability`] (who asks, and what they can do) → [`request`] (what they ask).
 //!
+//! The revisions before 2026-07-28 have [`session`]s, which say some of this once for all requests; [`session::decode`]
+//! reads those into the same types where both ask the same.
+//!
 //! Out: [`error`] (codes and their HTTP status), [`response`] (the envelope), [`result`] (discover, lists,
 //! acknowledgements), [`tool`] (descriptors), [`content`] (what a tool answers), [`task`] (tasks),
 //! [`elicitation`] and [`form`] (questions to the client, and their answers), [`notification`] (what is told besides).
@@ -31,6 +34,7 @@ pub mod notification;
 pub mod request;
 pub mod response;
 pub mod result;
+pub mod session;
 pub mod task;
 pub mod timestamp;
 pub mod tool;

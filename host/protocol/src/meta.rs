@@ -150,14 +150,7 @@ impl<'a> Opening<'a> {
         let Some(meta) = meta else {
             return Err(missing("params._meta"));
         };
-        let picked = json::pick(meta.get(), &KEYS)
-            .map_err(|_| RpcError::invalid_params("params._meta must be an object"))?;
-        if let Some(index) = picked.repeated.iter().position(|twice| *twice) {
-            return Err(RpcError::invalid_params(format!(
-                "params._meta has `{}` twice",
-                KEYS[index]
-            )));
-        }
+        let picked = pick(meta)?;
         let [version, capabilities, ..] = picked.values;
         let version = version.ok_or_else(|| missing(KEYS[0]))?;
         let version = json::string(version).ok_or_else(|| wrong(KEYS[0], "a string"))?;
@@ -205,12 +198,84 @@ impl<'a> Opening<'a> {
     }
 }
 
+/// What is known of whoever opened a session, since its requests do not say it again.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'a> {
+    /// The revision that was settled.
+    pub revision: Revision,
+    /// What the client can do.
+    pub capabilities: ClientCapabilities,
+    /// The same as JSON, for keeping.
+    pub capabilities_json: &'a str,
+    /// The level of log messages that it wants to hear, if it said so.
+    pub log_level: Option<LogLevel>,
+}
+
+impl<'a> Meta<'a> {
+    /// What a request of a session says of itself, beside what the session says of all.
+    pub(crate) fn in_session(
+        meta: Option<&'a RawValue>,
+        opened: &Opened<'a>,
+    ) -> Result<Self, RpcError> {
+        let picked = meta.map(pick).transpose()?;
+        let values = picked.map_or([None; 9], |picked| picked.values);
+        let [
+            _,
+            _,
+            token,
+            _,
+            traceparent,
+            tracestate,
+            baggage,
+            key,
+            deadline,
+        ] = values;
+        Ok(Self {
+            revision: opened.revision,
+            capabilities: opened.capabilities,
+            capabilities_json: opened.capabilities_json,
+            progress_token: token.map(progress_token).transpose()?,
+            log_level: opened.log_level,
+            trace: trace_context(traceparent, tracestate, baggage),
+            idempotency_key: key.map(idempotency_key).transpose()?,
+            deadline_ms: deadline.map(deadline_ms).transpose()?,
+        })
+    }
+}
+
+/// Whether the parameters of a request name a revision in their `_meta`, whichever: then each of its kind says for
+/// itself what is needed, and no session is looked for.
+#[must_use]
+pub fn names_revision(params: Option<&RawValue>) -> bool {
+    fn member<'a>(object: &'a RawValue, key: &str) -> Option<&'a RawValue> {
+        json::pick(object.get(), &[key]).ok()?.values[0]
+    }
+    params
+        .and_then(|params| member(params, "_meta"))
+        .and_then(|meta| member(meta, KEYS[0]))
+        .is_some()
+}
+
+fn pick(meta: &RawValue) -> Result<Picked<'_, 9>, RpcError> {
+    let picked = json::pick(meta.get(), &KEYS)
+        .map_err(|_| RpcError::invalid_params("params._meta must be an object"))?;
+    match picked.repeated.iter().position(|twice| *twice) {
+        Some(index) => Err(RpcError::invalid_params(format!(
+            "params._meta has `{}` twice",
+            KEYS[index]
+        ))),
+        None => Ok(picked),
+    }
+}
+
 /// A client of an older revision reads no more than this message, so it names what would be understood.
 fn missing(what: &str) -> RpcError {
     RpcError::invalid_params(format!(
         "{what} is missing; this server speaks MCP {}, where params._meta of each request holds \
-         io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities",
-        Revision::NAMES.join(", ")
+         io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities, and {} after \
+         `initialize`, in the session that its answer names",
+        Revision::NAMES.join(", "),
+        Revision::SESSION_NAMES.join(" and ")
     ))
 }
 

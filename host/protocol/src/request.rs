@@ -69,6 +69,18 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.as_str() == name)
     }
 
+    /// Whether it is asked in sessions as well, in the same form.
+    pub(crate) fn is_in_sessions(self) -> bool {
+        match self {
+            Self::ToolsList | Self::ToolsCall => true,
+            Self::Discover
+            | Self::TasksGet
+            | Self::TasksUpdate
+            | Self::TasksCancel
+            | Self::Listen => false,
+        }
+    }
+
     pub(crate) fn name_source(self) -> Option<NameSource> {
         match self {
             Self::Discover | Self::ToolsList | Self::Listen => None,
@@ -226,6 +238,23 @@ impl<'a> Params<'a> {
 
 fn must_be(param: Param, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params.{} must be {what}", param.name()))
+}
+
+impl Request<'_> {
+    /// The same without what belongs to rounds, for clients that know none.
+    pub(crate) fn without_rounds(self) -> Self {
+        match self {
+            Self::ToolsCall {
+                name, arguments, ..
+            } => Self::ToolsCall {
+                name,
+                arguments,
+                input_responses: None,
+                request_state: None,
+            },
+            other => other,
+        }
+    }
 }
 
 impl<'a> Request<'a> {

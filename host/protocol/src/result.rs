@@ -8,7 +8,7 @@ use crate::task::InputRequest;
 use crate::version::Revision;
 use crate::write::{Object, push_list, push_raw, push_string};
 
-const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Who answers: goes into `_meta` of every result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,13 +102,7 @@ impl Discover<'_> {
             push_string,
         );
         let mut capabilities = result.object("capabilities");
-        let mut tools = capabilities.object("tools");
-        if self.tools_list_changed {
-            tools.plain("listChanged", true);
-        }
-        tools.close();
-        // Sent on the stream of a call whose request names a level, and nowhere else.
-        capabilities.ours("logging", "{}");
+        self.write_capabilities(&mut capabilities);
         let mut extensions = capabilities.object("extensions");
         // Exactly `{}`: a known client refuses any other value.
         extensions.ours(TASKS_EXTENSION, "{}");
@@ -118,6 +112,35 @@ impl Discover<'_> {
         self.cache.write_into(&mut result);
         server.write_meta(&mut result, None);
         result.close();
+    }
+
+    /// Writes the result of `initialize`, which says the same to a session of that revision.
+    pub fn write_opened(&self, out: &mut String, revision: Revision, server: &ServerInfo) {
+        let mut result = Object::open(out);
+        result.text("protocolVersion", revision.as_str());
+        let mut capabilities = result.object("capabilities");
+        self.write_capabilities(&mut capabilities);
+        if revision == Revision::R20251125 {
+            capabilities.ours(
+                "tasks",
+                r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#,
+            );
+        }
+        capabilities.close();
+        result.ours("serverInfo", &server.json);
+        result.optional_text("instructions", self.instructions);
+        result.close();
+    }
+
+    /// What both eras call by the same names.
+    fn write_capabilities(&self, capabilities: &mut Object<'_>) {
+        let mut tools = capabilities.object("tools");
+        if self.tools_list_changed {
+            tools.plain("listChanged", true);
+        }
+        tools.close();
+        // Sent on the stream of a call whose request, or session, names a level, and nowhere else.
+        capabilities.ours("logging", "{}");
     }
 }
 

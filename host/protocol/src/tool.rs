@@ -4,6 +4,8 @@ use serde_json::value::RawValue;
 
 use crate::content::write_guest_meta;
 use crate::json::{self, JsonFault, is_object};
+use crate::session::task::TaskSupport;
+use crate::version::Revision;
 use crate::write::Object;
 
 /// What is known of a tool. The schemas go out as their author wrote them: nothing that was read into a type and
@@ -51,6 +53,33 @@ impl Tool<'_> {
         tool.close();
         Ok(out)
     }
+}
+
+/// A descriptor as a session of that revision is shown it, from the text that [`Tool::descriptor`] wrote.
+#[must_use]
+pub fn in_session(descriptor: &str, revision: Revision, support: TaskSupport) -> String {
+    let mut out = String::with_capacity(descriptor.len() + 48);
+    let mut tool = Object::open(&mut out);
+    for (key, value) in json::members(descriptor).unwrap_or_default() {
+        match (key.as_ref(), revision) {
+            ("icons", Revision::R20250618) => {}
+            // Until then a structured answer is an object; others come as text only.
+            ("outputSchema", _) if !is_of_object(value) => {}
+            (key, _) => tool.ours(key, value.get()),
+        }
+    }
+    if revision == Revision::R20251125 {
+        let mut execution = tool.object("execution");
+        execution.text("taskSupport", support.as_str());
+        execution.close();
+    }
+    tool.close();
+    out
+}
+
+fn is_of_object(schema: &RawValue) -> bool {
+    json::pick(schema.get(), &["type"])
+        .is_ok_and(|picked| picked.values[0].is_some_and(|kind| kind.get() == "\"object\""))
 }
 
 fn schema<'a>(what: &str, text: &'a str) -> Result<&'a str, JsonFault> {

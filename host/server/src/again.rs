@@ -24,6 +24,7 @@ use crate::handoff;
 use crate::rounds::Round;
 use crate::run::Caller;
 use crate::run::aside::{Asides, Wishes};
+use crate::run::inquiry::{Inquiry, Put};
 use crate::server::Server;
 use crate::wire::{self, TaskForm};
 
@@ -104,6 +105,8 @@ pub(crate) struct Again {
 /// What such a call hears.
 pub(crate) enum Heard {
     Aside(String),
+    /// Questions, to a caller that is asked while it waits.
+    Inquiry(Inquiry),
     End(Result<String, DispatchError>),
 }
 
@@ -170,6 +173,9 @@ impl Again {
         loop {
             // Watching first and looking then, so that no change falls in between.
             let changed = watch.changed();
+            if let Some(inquiry) = self.inquiry().await {
+                return Heard::Inquiry(inquiry);
+            }
             if let Some(end) = self.look().await {
                 if let Some(aside) = self.asides.as_ref().and_then(|asides| asides.last()) {
                     return Heard::Aside(aside);
@@ -195,6 +201,30 @@ impl Again {
                 () = held_long => self.hand_off().await,
             }
         }
+    }
+
+    pub(crate) fn task_id(&self) -> TaskId {
+        self.id
+    }
+
+    /// What it asks, of a caller that is asked on its own stream.
+    async fn inquiry(&mut self) -> Option<Inquiry> {
+        if !self.caller.revision.has_sessions() {
+            return None;
+        }
+        let task = self.server.task(self.id, None).await.ok()?;
+        let new: Vec<Put> = task
+            .questions
+            .iter()
+            .skip(self.seen)
+            .filter(|question| question.fate == Fate::Open)
+            .map(|question| Put {
+                key: question.key.clone(),
+                request: question.request.0.to_string(),
+            })
+            .collect();
+        self.seen = self.seen.max(task.questions.len());
+        (!new.is_empty() && task.reach == Reach::Again).then_some(Inquiry::Put(new))
     }
 
     /// How it ends, if it can now.

@@ -26,6 +26,7 @@ use crate::run::aside::Wishes;
 use crate::run::record::Recorder;
 use crate::run::{CallFacts, Caller, HeldCall, NewRun, Start};
 use crate::server::Server;
+use crate::sessions::tasks;
 
 /// What the caller gets now.
 pub(crate) enum Answered {
@@ -64,12 +65,26 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) idempotency_key: Option<&'a str>,
     /// Where the call belongs in its trace.
     pub(crate) traceparent: Option<&'a str>,
+    /// What the call is to become.
+    pub(crate) becomes: Becomes,
     /// What the client wants to be told while it waits.
     pub(crate) wishes: Wishes,
     /// Headers that repeat arguments, of a transport that has any.
     pub(crate) headers: Option<&'a ParameterHeaders<'a>>,
     /// Whether the client is still there.
     pub(crate) presence: &'a Presence,
+}
+
+/// What a call is to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Becomes {
+    /// Whatever its tool says.
+    Either,
+    /// A task, since its client asks for one.
+    Task {
+        /// How long it is to be kept after its end, if the client says so.
+        retention_ms: Option<u64>,
+    },
 }
 
 impl Server {
@@ -102,10 +117,30 @@ impl Server {
             ))));
         };
         let needed: Vec<Capability> = tool.requires.iter().copied().map(capability).collect();
-        caller
-            .capabilities
-            .require(&needed)
-            .map_err(CallError::Refused)?;
+        if let Err(error) = caller.capabilities.require(&needed) {
+            if !caller.revision.has_sessions() {
+                return Err(CallError::Refused(error));
+            }
+            // A session has no tasks that a call could need, nor a code that says what else is missing.
+            let missing: Vec<&str> = needed
+                .iter()
+                .filter(|needed| {
+                    **needed != Capability::Tasks && !caller.capabilities.has(**needed)
+                })
+                .map(|needed| needed.word())
+                .collect();
+            if !missing.is_empty() {
+                let text = format!(
+                    "this tool needs a client that offers: {}",
+                    missing.join(", ")
+                );
+                return Ok(Answered::Result(ToolResult::error_text(&text, &self.info)));
+            }
+        }
+
+        if request.becomes != Becomes::Either && tool.task_mode == TaskMode::Never {
+            return Err(CallError::Refused(tasks::forbidden(request.tool)));
+        }
 
         let loaded: &Loaded = &entry.payload;
         let schemas = loaded.tool(&tool.name).ok_or_else(|| {
@@ -177,7 +212,12 @@ impl Server {
             caller,
             limits: self.settings.limits.clone(),
             deadline_at: now.plus(deadline_ms),
-            retention_ms: self.settings.retention_ms,
+            retention_ms: match request.becomes {
+                Becomes::Task {
+                    retention_ms: Some(wanted),
+                } => wanted.clamp(1, self.settings.retention_ms),
+                _ => self.settings.retention_ms,
+            },
             given: request
                 .answers
                 .iter()
@@ -188,7 +228,9 @@ impl Server {
         };
         let turns = schemas.turns.clone();
 
-        let is_task = tool.task_mode == TaskMode::Always && call.may_become_task();
+        let is_asked_for = request.becomes != Becomes::Either;
+        let is_task =
+            (is_asked_for || tool.task_mode == TaskMode::Always) && call.may_become_task();
         if is_task || call.idempotency_key.is_some() {
             let reach = if is_task { Reach::Id } else { Reach::Again };
             let mut row = call.new_row(self.node.clone(), Status::default(), reach);

@@ -1,5 +1,6 @@
 //! A decoded request, whatever it came over, to its answer.
 
+use longshore_catalog::tool::TaskMode;
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_protocol::cursor;
 use longshore_protocol::envelope::RequestId;
@@ -10,12 +11,15 @@ use longshore_protocol::request::Request;
 use longshore_protocol::result::{
     CacheHint, CacheScope, Discover, write_acknowledgement, write_tools_page,
 };
+use longshore_protocol::session::task::TaskSupport;
+use longshore_protocol::tool;
+use longshore_protocol::version::Revision;
 use longshore_tasks::id::{Principal, TaskId, Tenant};
 use longshore_tasks::store::StoreError;
 use longshore_tasks::task::Task;
 
 use crate::again::{self, Again};
-use crate::call::{Answered, CallError, CallRequest};
+use crate::call::{Answered, Becomes, CallError, CallRequest};
 use crate::follow::FollowError;
 use crate::handoff::{self, Following};
 use crate::listen::{Filter, Listening};
@@ -23,6 +27,7 @@ use crate::polls::{Late, Polled};
 use crate::presence::Presence;
 use crate::reason::{RequestReason, RunReason};
 use crate::run::aside::Wishes;
+use crate::run::inquiry::{By, Inquiry};
 use crate::run::{Caller, Heard, HeldCall, Reply};
 use crate::server::Server;
 use crate::wire::{self, TaskForm};
@@ -33,8 +38,15 @@ const LISTS: CacheHint = CacheHint {
     scope: CacheScope::Private,
 };
 
+/// What this server can do.
+const OFFER: Discover<'_> = Discover {
+    tools_list_changed: true,
+    instructions: None,
+    cache: LISTS,
+};
+
 /// Who a request comes from, as the transport knows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Who pays and who is isolated.
     pub tenant: Tenant,
@@ -100,21 +112,35 @@ enum Waits {
 pub enum Said {
     /// A notification, one whole message.
     Aside(String),
+    /// Questions, to a caller that can be reached with them.
+    Inquiry(Inquiry),
     /// The result or the error, which ends it.
     End(Result<String, DispatchError>),
 }
 
 impl Held {
-    /// What comes next: any number of notifications, then the end.
+    /// Who asks, if anything is asked.
+    #[must_use]
+    pub fn asks(&self) -> Option<By> {
+        match &self.call {
+            Waits::Run(call) => Some(By::Call(call.answers())),
+            Waits::Joined(again) => Some(By::Row(again.task_id())),
+            Waits::Following(_) => None,
+        }
+    }
+
+    /// What comes next: any number of notifications and questions, then the end.
     pub async fn next(&mut self) -> Said {
         let reply = match &mut self.call {
             Waits::Run(call) => match call.next().await {
                 Heard::Aside(text) => return Said::Aside(text),
+                Heard::Inquiry(inquiry) => return Said::Inquiry(inquiry),
                 Heard::Reply(reply) => reply,
             },
             Waits::Joined(again) => {
                 return match again.next().await {
                     again::Heard::Aside(text) => Said::Aside(text),
+                    again::Heard::Inquiry(inquiry) => Said::Inquiry(inquiry),
                     again::Heard::End(end) => Said::End(end),
                 };
             }
@@ -151,7 +177,7 @@ impl Late {
 }
 
 /// Why a request has no result.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum DispatchError {
     /// The request was refused.
     Refused(RpcError),
@@ -200,10 +226,11 @@ impl Server {
             headers,
             presence,
         } = incoming;
+        let caller = || caller(identity, meta);
         let result = match request {
             Request::Discover => self.discover(),
             Request::ToolsList { cursor } => {
-                self.list_tools(cursor.as_deref(), &meta.capabilities)?
+                self.list_tools(cursor.as_deref(), meta.revision, &meta.capabilities)?
             }
             Request::ToolsCall {
                 name,
@@ -223,11 +250,12 @@ impl Server {
                     answers: input_responses.as_deref().unwrap_or_default(),
                     idempotency_key: meta.idempotency_key.as_deref(),
                     traceparent: meta.trace.traceparent.as_deref(),
+                    becomes: Becomes::Either,
                     wishes,
                     headers,
                     presence,
                 };
-                let caller = caller(identity, meta);
+                let caller = caller();
                 let held = |caller, call| {
                     Ok(Answer::Held(Held {
                         server: self.clone(),
@@ -245,12 +273,10 @@ impl Server {
                     Err(CallError::NoRoom(reason)) => return Err(no_place(reason)),
                 }
             }
-            Request::TasksGet { task_id } => {
-                match self.poll(task(&task_id)?, caller(identity, meta)).await? {
-                    Polled::Now(task) => self.write(&task, TaskForm::Detailed),
-                    Polled::Late(late) => return Ok(Answer::Late(Box::new(late))),
-                }
-            }
+            Request::TasksGet { task_id } => match self.poll(task(&task_id)?, caller()).await? {
+                Polled::Now(task) => self.write(&task, TaskForm::Detailed),
+                Polled::Late(late) => return Ok(Answer::Late(Box::new(late))),
+            },
             Request::TasksUpdate {
                 task_id,
                 input_responses,
@@ -259,13 +285,12 @@ impl Server {
                     .iter()
                     .map(|(key, answer)| (key.as_ref(), *answer))
                     .collect();
-                self.answer_task(task(&task_id)?, Some(&caller(identity, meta)), &answers)
+                self.answer_task(task(&task_id)?, Some(&caller()), &answers)
                     .await?;
                 self.acknowledge()
             }
             Request::TasksCancel { task_id } => {
-                self.cancel_task(task(&task_id)?, Some(&caller(identity, meta)))
-                    .await?;
+                self.cancel_task(task(&task_id)?, Some(&caller())).await?;
                 self.acknowledge()
             }
             Request::Listen {
@@ -281,7 +306,7 @@ impl Server {
                     tools_list_changed,
                     task_ids,
                 };
-                let listening = self.listen(&caller(identity, meta), id, filter).await?;
+                let listening = self.listen(&caller(), id, filter).await?;
                 return Ok(Answer::Listening(Box::new(listening)));
             }
         };
@@ -290,18 +315,21 @@ impl Server {
 
     fn discover(&self) -> String {
         let mut out = String::new();
-        Discover {
-            tools_list_changed: true,
-            instructions: None,
-            cache: LISTS,
-        }
-        .write_to(&mut out, &self.info);
+        OFFER.write_to(&mut out, &self.info);
+        out
+    }
+
+    /// The same for whoever opens a session.
+    pub(crate) fn opened(&self, revision: Revision) -> String {
+        let mut out = String::new();
+        OFFER.write_opened(&mut out, revision, &self.info);
         out
     }
 
     fn list_tools(
         &self,
         cursor: Option<&str>,
+        revision: Revision,
         capabilities: &ClientCapabilities,
     ) -> Result<String, RpcError> {
         let is_handed_off = self.settings.handoff && !capabilities.tasks;
@@ -309,21 +337,31 @@ impl Server {
         let registry = self.registry();
         let page = registry.page(after.as_deref(), self.settings.page);
         let next = page.next.map(cursor::encode);
-        let descriptors = page
-            .tools
-            .iter()
-            .filter_map(|owned| owned.entry.payload.tool(&owned.tool.name))
-            .map(|ready| match &ready.without_output {
+        let descriptors = page.tools.iter().filter_map(|owned| {
+            let ready = owned.entry.payload.tool(&owned.tool.name)?;
+            let descriptor = match &ready.without_output {
                 Some(descriptor) if is_handed_off => descriptor.as_str(),
                 _ => ready.descriptor.as_str(),
-            });
+            };
+            Some((task_support(owned.tool.task_mode), descriptor))
+        });
         let own = (self.settings.handoff && next.is_none())
             .then_some(handoff::DESCRIPTORS)
             .into_iter()
-            .flatten();
+            .flatten()
+            .map(|descriptor| (TaskSupport::Forbidden, descriptor));
         let descriptors = descriptors.chain(own);
         let mut out = String::new();
-        write_tools_page(&mut out, descriptors, next.as_deref(), LISTS, &self.info);
+        if revision.has_sessions() {
+            let older: Vec<String> = descriptors
+                .map(|(support, descriptor)| tool::in_session(descriptor, revision, support))
+                .collect();
+            let older = older.iter().map(String::as_str);
+            write_tools_page(&mut out, older, next.as_deref(), LISTS, &self.info);
+        } else {
+            let as_written = descriptors.map(|(_, descriptor)| descriptor);
+            write_tools_page(&mut out, as_written, next.as_deref(), LISTS, &self.info);
+        }
         Ok(out)
     }
 
@@ -346,12 +384,20 @@ impl Server {
     }
 }
 
+/// Whether calls may be made tasks by whoever calls, as MCP 2025-11-25 lets them.
+fn task_support(mode: TaskMode) -> TaskSupport {
+    match mode {
+        TaskMode::Never => TaskSupport::Forbidden,
+        TaskMode::OnDetach | TaskMode::Auto | TaskMode::Always => TaskSupport::Optional,
+    }
+}
+
 /// What a client is told while the store cannot be read or written.
 pub(crate) fn store_trouble(error: &StoreError) -> RpcError {
     RpcError::internal(error.to_string()).with_data(RequestReason::StoreUnavailable.data())
 }
 
-fn no_place(reason: RunReason) -> DispatchError {
+pub(crate) fn no_place(reason: RunReason) -> DispatchError {
     let message = match reason {
         RunReason::QueueFull => "too many calls wait for a place: try again later",
         _ => "every place for a run is taken, or the tool is still being compiled: try again later",
@@ -359,17 +405,17 @@ fn no_place(reason: RunReason) -> DispatchError {
     DispatchError::NoRoom { reason, message }
 }
 
-fn caller(identity: &Identity, meta: &Meta<'_>) -> Caller {
+pub(crate) fn caller(identity: &Identity, meta: &Meta<'_>) -> Caller {
     Caller {
         tenant: identity.tenant.clone(),
         principal: identity.principal.clone(),
-        revision: meta.revision.as_str(),
+        revision: meta.revision,
         capabilities: meta.capabilities,
         capabilities_json: meta.capabilities_json.to_owned(),
     }
 }
 
 /// The id in a request. A text that is no id names no task, like any id that was never given out.
-fn task(id: &str) -> Result<TaskId, FollowError> {
+pub(crate) fn task(id: &str) -> Result<TaskId, FollowError> {
     id.parse().map_err(|_| FollowError::Unknown)
 }

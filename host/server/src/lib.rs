@@ -3,7 +3,8 @@
 //! An upload: [`components`]; what is served from the start on: [`starting`] and [`folder`]. A call: [`call`] finds the tool, checks and admits it, [`run`] owns it
 //! from there to its end. What a client sees of it later: [`follow`], [`polls`] and [`listen`], to which
 //! [`bus`] brings what happened. Wire shapes of tasks, results and
-//! questions are made in [`wire`] and nowhere else. [`dispatch`] takes a decoded request whatever it
+//! questions are made in [`wire`] and nowhere else, and `errors` has the codes of whatever fails. `sessions` serve the
+//! revisions before 2026-07-28. [`dispatch`] takes a decoded request whatever it
 //! came over; [`http`] is one way for it to come, and [`local`] needs none. [`server`] holds the pieces together.
 
 pub mod admission;
@@ -35,3 +36,5 @@ pub mod wire;
 
 mod clock;
 mod code;
+mod errors;
+mod sessions;

@@ -71,16 +71,7 @@ impl Server {
         let mut listener = self
             .bus
             .listen(&caller.principal, wanted.clone(), tools_list_changed)
-            .map_err(|full| match full {
-                Full::Node => DispatchError::NoRoom {
-                    reason: RunReason::Busy,
-                    message: "too many clients listen (listeners): try again later",
-                },
-                Full::Caller => DispatchError::NoRoom {
-                    reason: RunReason::QueueFull,
-                    message: "you listen too many times at once (listeners_each): end one of them first",
-                },
-            })?;
+            .map_err(no_listener)?;
         let mut accepted = Vec::new();
         for id in wanted {
             match self.task(id, Some(caller)).await {
@@ -112,6 +103,20 @@ impl Server {
 
     fn members(&self, task: &Task) -> TaskMembers {
         wire::task_members(task, self.settings.poll_interval_ms)
+    }
+}
+
+/// What a client is told that cannot listen.
+pub(crate) fn no_listener(full: Full) -> DispatchError {
+    match full {
+        Full::Node => DispatchError::NoRoom {
+            reason: RunReason::Busy,
+            message: "too many clients listen (listeners): try again later",
+        },
+        Full::Caller => DispatchError::NoRoom {
+            reason: RunReason::QueueFull,
+            message: "you listen too many times at once (listeners_each): end one of them first",
+        },
     }
 }
 

@@ -15,7 +15,7 @@ use longshore_tasks::task::{Progress, State};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::call::{Answered, CallError, CallRequest};
+use crate::call::{Answered, Becomes, CallError, CallRequest};
 use crate::components::Source;
 use crate::dispatch::Identity;
 use crate::follow::FollowError;
@@ -153,7 +153,7 @@ impl Server {
         let caller = Caller {
             tenant,
             principal,
-            revision: Revision::R20260728.as_str(),
+            revision: Revision::R20260728,
             capabilities: ClientCapabilities::parse(capabilities_json)?,
             capabilities_json: capabilities_json.to_owned(),
         };
@@ -165,6 +165,7 @@ impl Server {
             answers: &[],
             idempotency_key: None,
             traceparent: None,
+            becomes: Becomes::Either,
             // Of a task, its row shows the same.
             wishes: Wishes {
                 progress: ProgressToken::parse("0"),
@@ -183,6 +184,8 @@ impl Server {
                             told(step);
                         }
                     }
+                    // It asks in its task only.
+                    Heard::Inquiry(_) => {}
                     Heard::Reply(Some(Reply::Ended(ended))) => {
                         return Ok(Begun::Ended(ended.map_err(Fault::from)?));
                     }

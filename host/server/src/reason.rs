@@ -187,11 +187,13 @@ pub enum RequestReason {
     NotAsked,
     /// The store cannot be read or written now.
     StoreUnavailable,
+    /// It belongs to no session, or to one that has ended.
+    NoSession,
 }
 
 impl RequestReason {
     /// Every reason there is.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::TooLarge,
         Self::TooMany,
         Self::TooSlow,
@@ -205,6 +207,7 @@ impl RequestReason {
         Self::Answer,
         Self::NotAsked,
         Self::StoreUnavailable,
+        Self::NoSession,
     ];
 
     /// The word for programs, which never changes.
@@ -224,6 +227,7 @@ impl RequestReason {
             Self::Answer => "answer",
             Self::NotAsked => "not-asked",
             Self::StoreUnavailable => "store-unavailable",
+            Self::NoSession => "no-session",
         }
     }
 

@@ -144,6 +144,7 @@ impl Server {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
+            self.sessions.sweep(tokio::time::Instant::now());
             if let Err(error) = self.find_stranded(&mut stranded).await {
                 tracing::warn!(%error, "tasks could not be looked through; the next round tries again");
             }

@@ -147,7 +147,7 @@ mod tests {
         Caller {
             tenant: Tenant(tenant.into()),
             principal: Principal(principal.into()),
-            revision: "2026-07-28",
+            revision: longshore_protocol::version::Revision::R20260728,
             capabilities: ClientCapabilities::default(),
             capabilities_json: "{}".to_owned(),
         }

@@ -24,6 +24,7 @@ use crate::components::{Loaded, Source};
 use crate::polls::Polls;
 use crate::run::Runs;
 use crate::seal::Keys;
+use crate::sessions::Sessions;
 use crate::settings::Settings;
 
 /// What a node is made of.
@@ -61,6 +62,7 @@ pub struct Node {
     pub(crate) bus: Arc<Bus>,
     pub(crate) polls: Polls,
     pub(crate) attending: Arc<Attending>,
+    pub(crate) sessions: Sessions,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
     /// Names that belong to files and not to uploads.
@@ -129,6 +131,12 @@ impl Server {
             runs: Runs::default(),
             bus: Arc::new(Bus::new(settings.listeners, settings.listeners_each)),
             attending: Arc::default(),
+            sessions: Sessions::new(
+                settings.sessions,
+                settings.sessions_each,
+                Duration::from_secs(settings.session_idle_s),
+                settings.session_kept_bytes,
+            ),
             polls: Polls::new(Duration::from_millis(early_poll_ms), settings.early_polls),
             admission: Admission::new(
                 Bounds {

@@ -88,6 +88,17 @@ pub struct Settings {
     pub listen_tasks: usize,
     /// Early polls of one caller that wait for news: more than a client that is merely hasty ever has.
     pub early_polls: usize,
+    /// Sessions at the same time. A client that goes away without a word leaves its own behind until it is idle for
+    /// too long, so that there is room for many that nobody uses.
+    pub sessions: usize,
+    /// Of those, the ones of one caller.
+    pub sessions_each: usize,
+    /// How long a session lasts that nobody uses, in seconds: as long as a person is away from a client, which opens
+    /// another one if it has to.
+    pub session_idle_s: u64,
+    /// What a session keeps of answers whose client lost its connection, in bytes: one result of the largest kind and
+    /// some of the usual.
+    pub session_kept_bytes: usize,
     /// Connections at the same time.
     pub connections: usize,
     /// Tools on one page of a list.
@@ -146,6 +157,10 @@ impl Default for Settings {
             listeners_each: 1_024,
             listen_tasks: 100,
             early_polls: 64,
+            sessions: 1_024,
+            sessions_each: 1_024,
+            session_idle_s: 30 * 60,
+            session_kept_bytes: 2 * 1024 * 1024,
             connections: 4_096,
             page: 100,
             limits: Limits::default(),

@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 
 use crate::reason::{RunReason, of_stop};
 use crate::run::CallFacts;
+use crate::run::inquiry::Put;
 
 // Questions and answers
 
@@ -81,6 +82,14 @@ impl Asked {
     /// Whether an answer fits; see [`check_answer`].
     pub(crate) fn check(&self, key: &str, answer: &RawValue) -> Result<Json, RpcError> {
         check_answer(key, &self.request, answer)
+    }
+
+    /// The question for whoever holds the call.
+    pub(crate) fn as_put(&self, key: &str) -> Put {
+        Put {
+            key: key.to_owned(),
+            request: self.request.clone(),
+        }
     }
 
     /// The answer for the guest, from the text that [`check_answer`] let through.
@@ -376,7 +385,12 @@ pub(crate) fn task_members(task: &Task, poll_interval_ms: u64) -> TaskMembers {
     on_wire(task, poll_interval_ms, TaskMembers::of)
 }
 
-fn on_wire<T>(task: &Task, poll_interval_ms: u64, write: impl FnOnce(&WireTask<'_>) -> T) -> T {
+/// Writes a task in whatever form.
+pub(crate) fn on_wire<T>(
+    task: &Task,
+    poll_interval_ms: u64,
+    write: impl FnOnce(&WireTask<'_>) -> T,
+) -> T {
     let id = task.id.to_string();
     let questions: Vec<InputRequest<'_>> = task
         .open_questions()

@@ -160,6 +160,17 @@ pub(super) fn rows() -> Vec<Row> {
             json!({ "person": closed() }),
             "the person closed the question",
         ),
+        row(
+            "ask-any",
+            json!({ "way": "nothing" }),
+            Expected::Result(says("form page model folders")),
+        ),
+        asking(
+            "ask-any",
+            json!({ "way": "form" }),
+            json!({ "question": accept(&json!({ "name": "Ada" })) }),
+            r#"accepted {"name":"Ada"}"#,
+        ),
         asking(
             "ask-two",
             json!({}),
@@ -449,6 +460,34 @@ fn conformance() -> Vec<Row> {
             "Tool with progress executed successfully",
         ),
         plain("test_logging_tool", "Logging tool executed successfully"),
+        plain(
+            "test_tool_with_logging",
+            "Tool with logging executed successfully",
+        ),
+        asking(
+            "test_sampling",
+            json!({ "prompt": "What is it?" }),
+            json!({ "reply": { "role": "assistant", "model": "m", "content": { "type": "text", "text": "42" } } }),
+            "LLM response: 42",
+        ),
+        asking(
+            "test_elicitation",
+            json!({ "message": "Who are you?" }),
+            json!({ "answer": accept(&json!({ "username": "ada", "email": "ada@example.org" })) }),
+            r#"User response: action=accept, content={"username":"ada","email":"ada@example.org"}"#,
+        ),
+        asking(
+            "test_elicitation_sep1034_defaults",
+            json!({}),
+            json!({ "answer": declined() }),
+            "User response: action=decline, content=",
+        ),
+        asking(
+            "test_elicitation_sep1330_enums",
+            json!({}),
+            json!({ "answer": accept(&json!({ "legacyEnum": "opt1", "titledMulti": ["value2"] })) }),
+            r#"User response: action=accept, content={"legacyEnum":"opt1","titledMulti":["value2"]}"#,
+        ),
         plain(
             "test_missing_capability",
             "This client can be asked for sampling",

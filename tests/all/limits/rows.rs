@@ -1,6 +1,6 @@
 //! The table.
 
-use super::{Row, contract, http, life, runs, upload};
+use super::{Row, contract, http, life, runs, sessions, upload};
 
 /// What a setting that is no limit makes of 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,10 @@ fn of_the_server() -> Vec<Row> {
         Row::exact("listeners", 2, "busy", life::listeners).at_zero(1),
         Row::exact("listeners_each", 2, "queue-full", life::listeners).at_zero(1),
         Row::exact("listen_tasks", 2, "too-many", life::listen_tasks).at_zero(1),
+        Row::exact("sessions", 2, "busy", sessions::open).at_zero(1),
+        Row::exact("sessions_each", 2, "queue-full", sessions::open).at_zero(1),
+        Row::between("session_idle_s", 1, 0, 1, "no-session", sessions::idle),
+        Row::between("session_kept_kib", 4, 5, 100, "gone", sessions::kept).at_zero(1),
         Row::exact("page", 3, "continued", life::page),
         Row::exact("request_kib", 4, "too-large", http::body),
         Row::exact("headers", 20, "too-many", http::headers),

@@ -3,7 +3,8 @@ use longshore_protocol::error;
 use longshore_protocol::json::MAX_DEPTH;
 use longshore_protocol::request::Notification;
 
-/// What becomes of a body: `request ID METHOD PARAMS`, `notification METHOD`, or `refused CODE ID`.
+/// What becomes of a body: `request ID METHOD PARAMS`, `notification METHOD`, `result ID RESULT`, `error ID ERROR`, or
+/// `refused CODE ID`.
 fn parsed(body: &[u8]) -> String {
     match envelope::parse(body) {
         Ok(Message::Request(request)) => {
@@ -15,6 +16,13 @@ fn parsed(body: &[u8]) -> String {
             )
         }
         Ok(Message::Notification(notification)) => format!("notification {}", notification.method),
+        Ok(Message::Response(response)) => {
+            let (word, raw) = match response.outcome {
+                Ok(result) => ("result", result),
+                Err(error) => ("error", error),
+            };
+            format!("{word} {} {}", response.id.as_json(), raw.get())
+        }
         Err(refusal) => {
             assert_eq!(error::http_status(&refusal.error), 400);
             format!(
@@ -154,13 +162,20 @@ fn bodies_are_read_or_refused() {
             "refused -32600 -",
         ),
         // Responses, also in the clothes of a request.
+        (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, "result 1 {}"),
         (
-            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":"a","error":{"code":1,"message":""}}"#,
+            r#"error "a" {"code":1,"message":""}"#,
+        ),
+        (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "result 1 null"),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
             "refused -32600 1",
         ),
+        (r#"{"jsonrpc":"2.0","result":{}}"#, "refused -32600 -"),
         (
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}"#,
-            "refused -32600 1",
+            r#"{"jsonrpc":"2.0","id":null,"error":{}}"#,
+            "refused -32600 -",
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#,
@@ -269,7 +284,7 @@ fn no_prefix_of_a_request_is_a_request() {
 fn malformed_notifications_are_tolerated() {
     let read = |body: &str| match envelope::parse(body.as_bytes()).unwrap() {
         Message::Notification(envelope) => format!("{:?}", Notification::read(envelope)),
-        Message::Request(_) => panic!("{body} is a request"),
+        other => panic!("{other:?} is no notification"),
     };
     let cancelled = |params: &str| {
         read(&format!(

@@ -18,17 +18,17 @@ use longshore_protocol::result::{
 use longshore_protocol::task::{InputRequest, Task, TaskState};
 use longshore_protocol::tool::Tool;
 
-fn server() -> ServerInfo {
+pub(crate) fn server() -> ServerInfo {
     ServerInfo::new("longshore", "0.1.0")
 }
 
-const CACHE: CacheHint = CacheHint {
+pub(crate) const CACHE: CacheHint = CacheHint {
     ttl_ms: 5000,
     scope: CacheScope::Private,
 };
 
 #[track_caller]
-fn golden(name: &str, text: &str) {
+pub(crate) fn golden(name: &str, text: &str) {
     assert!(!text.contains(['\n', '\r']), "{name} is one line");
     serde_json::from_str::<serde_json::Value>(text).expect(name);
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -43,7 +43,7 @@ fn golden(name: &str, text: &str) {
 }
 
 /// Around the result, so that each golden is a whole message.
-fn answered(write: impl FnOnce(&mut String)) -> String {
+pub(crate) fn answered(write: impl FnOnce(&mut String)) -> String {
     response::result_with(&RequestId::parse("7").unwrap(), 0, write)
 }
 

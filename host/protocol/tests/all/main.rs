@@ -7,6 +7,7 @@ mod guests;
 mod order;
 mod params;
 mod questions;
+mod sessions;
 
 use longshore_protocol::decode;
 use longshore_protocol::envelope::{self as wire, Message};

@@ -1,5 +1,5 @@
-//! Answers of more than one message, as an event stream. There are no event ids: a stream that broke cannot be taken
-//! up again (MCP 2026-07-28, Streamable HTTP).
+//! Answers of more than one message, as an event stream. Without event ids a stream that broke cannot be taken up again
+//! (MCP 2026-07-28, Streamable HTTP); sessions give them.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -17,6 +17,11 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 
 /// An answer of these messages, each one line of JSON.
 pub(super) fn respond(messages: impl Stream<Item = String> + Send + 'static) -> Response {
+    respond_frames(messages.map(|message| format!("data: {message}\n\n")))
+}
+
+/// An answer of these events, each written out with its end.
+pub(super) fn respond_frames(events: impl Stream<Item = String> + Send + 'static) -> Response {
     let headers = [
         (
             header::CONTENT_TYPE,
@@ -26,20 +31,20 @@ pub(super) fn respond(messages: impl Stream<Item = String> + Send + 'static) -> 
         // Proxies of one kind hold a stream back until a buffer is full unless they are told not to.
         (ACCEL_BUFFERING, HeaderValue::from_static("no")),
     ];
-    (headers, Body::from_stream(frames(messages, KEEP_ALIVE))).into_response()
+    (headers, Body::from_stream(frames(events, KEEP_ALIVE))).into_response()
 }
 
 fn frames(
-    messages: impl Stream<Item = String> + Send + 'static,
+    events: impl Stream<Item = String> + Send + 'static,
     keep_alive: Duration,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
-    stream::unfold(Box::pin(messages), move |mut messages| async move {
-        let frame = match tokio::time::timeout(keep_alive, messages.next()).await {
-            Ok(Some(message)) => Bytes::from(format!("data: {message}\n\n")),
+    stream::unfold(Box::pin(events), move |mut events| async move {
+        let frame = match tokio::time::timeout(keep_alive, events.next()).await {
+            Ok(Some(event)) => Bytes::from(event),
             Ok(None) => return None,
             Err(_) => Bytes::from_static(b": alive\n\n"),
         };
-        Some((Ok(frame), messages))
+        Some((Ok(frame), events))
     })
 }
 
@@ -54,7 +59,7 @@ mod tests {
         let mut frames = Box::pin(frames(messages, Duration::from_millis(5)));
         let mut next = async || frames.next().await.map(Result::unwrap);
         assert_eq!(next().await.unwrap(), ": alive\n\n");
-        tell.send("{}".to_owned()).unwrap();
+        tell.send("data: {}\n\n".to_owned()).unwrap();
         let message = loop {
             let frame = next().await.unwrap();
             if frame != ": alive\n\n" {

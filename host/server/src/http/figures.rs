@@ -32,6 +32,7 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
         },
         "tenants": tenants(server),
         "listeners": server.bus.count(),
+        "sessions": server.sessions.count(),
         "polls": { "waiting": server.polls.waiting() },
         "uploads": server.uploading(),
         "sandbox": { "compiles": sandbox.compiles, "compiling": sandbox.compiling, "guestThreads": sandbox.guest_threads },

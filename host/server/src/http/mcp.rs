@@ -1,5 +1,6 @@
-//! The MCP endpoint (2026-07-28, Streamable HTTP).
+//! The MCP endpoint (Streamable HTTP): 2026-07-28, and the way to [`session`]s for what came before it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,19 +10,24 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{self, StreamExt as _};
 use longshore_protocol::decode;
 use longshore_protocol::envelope::{self, Envelope, Message, RequestId};
-use longshore_protocol::error::{RpcError, http_status};
+use longshore_protocol::error::RpcError;
 use longshore_protocol::headers::{Field, Headers, ParameterHeaders};
+use longshore_protocol::meta;
 use longshore_protocol::response;
+use longshore_protocol::session::INITIALIZE;
+use longshore_protocol::version::Revision;
 
 use super::body::{self, Most};
+use super::session::{self, SESSION_ID};
 use super::{App, events, whole};
 use crate::dispatch::{Answer, DispatchError, Held, Identity, Incoming, Said};
+use crate::errors::{self, Era, Failure};
 use crate::polls::Late;
 use crate::presence::{self, Presence};
-use crate::reason::RunReason;
-use crate::wire;
+use crate::sessions::Session;
+use crate::sessions::kept::Reader;
 
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 
@@ -30,11 +36,16 @@ const RETRY_AFTER_S: &str = "1";
 
 /// Answers whatever is sent to the endpoint.
 pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Response {
-    if request.method() != Method::POST {
-        // Streams to read and sessions to end belong to revisions that are not spoken here.
-        return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "POST")]).into_response();
-    }
     let (parts, body) = request.into_parts();
+    match parts.method {
+        Method::POST => {}
+        Method::GET => return session::listen(&app, &parts.headers),
+        Method::DELETE => return session::end(&app, &parts.headers),
+        _ => {
+            let allowed = [(header::ALLOW, "GET, POST, DELETE")];
+            return (StatusCode::METHOD_NOT_ALLOWED, allowed).into_response();
+        }
+    }
     if !is_json(&parts.headers) {
         let error = RpcError::invalid_request("the Content-Type must be application/json");
         return respond(
@@ -57,21 +68,67 @@ pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Respon
         }
     };
     let (_until_it_is_answered, presence) = presence::somebody();
-    let served = whole(async move {
-        match envelope::parse(&bytes) {
-            Ok(Message::Request(envelope)) => {
-                answer(&app, &parts.headers, &presence, &envelope).await
+    let can_stream = accepts(&parts.headers, "text", "event-stream");
+    let served = whole({
+        let app = app.clone();
+        async move {
+            let headers = &parts.headers;
+            match envelope::parse(&bytes) {
+                Ok(Message::Request(envelope)) => match way_of(headers, &envelope) {
+                    Way::Alone => answer(&app, headers, &presence, &envelope).await,
+                    Way::Opening => Served::Now(session::open(&app, &envelope)),
+                    Way::InSession => match session::serve(&app, headers, &envelope).await {
+                        session::Served::Now(response) => Served::Now(response),
+                        session::Served::Stream(session, reader) => {
+                            Served::InSession(session, reader)
+                        }
+                    },
+                },
+                Ok(Message::Notification(told)) => Served::Now(session::told(&app, headers, told)),
+                Ok(Message::Response(response)) => {
+                    Served::Now(session::answered(&app, headers, response).await)
+                }
+                Err(refusal) => Served::Now(refuse(refusal.id.as_ref(), refusal.error)),
             }
-            // None of them has an effect over HTTP: a request is cancelled by closing its stream.
-            Ok(Message::Notification(_)) => Served::Now(StatusCode::ACCEPTED.into_response()),
-            Err(refusal) => Served::Now(fail(refusal.id.as_ref(), &refusal.error)),
         }
     });
     match served.await {
         Served::Now(response) => response,
+        Served::InSession(session, reader) => {
+            session::answer(&app, can_stream, &session, reader).await
+        }
         // Waited for here, so that a client that goes away lets go of its call, and of its poll.
         Served::Held(id, held) => wait(&id, held).await,
         Served::Late(id, late) => finish(&id, late.result().await),
+    }
+}
+
+/// How a request is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// It says all that is needed (2026-07-28), or nothing that is understood.
+    Alone,
+    /// It opens a session.
+    Opening,
+    /// It belongs to one.
+    InSession,
+}
+
+/// Which era a request is of. One that names a revision for itself belongs to no session, whatever its headers say; one
+/// that says nothing at all is told what it could say.
+fn way_of(headers: &HeaderMap, envelope: &Envelope<'_>) -> Way {
+    let version = headers.get(PROTOCOL_VERSION);
+    let version = version.and_then(|version| version.to_str().ok());
+    if version.is_some_and(Revision::is_sessionless) || meta::names_revision(envelope.params) {
+        return Way::Alone;
+    }
+    let is_older = version.is_none_or(Revision::is_of_sessions);
+    if envelope.method == INITIALIZE && is_older {
+        Way::Opening
+    } else if headers.contains_key(SESSION_ID) {
+        Way::InSession
+    } else {
+        Way::Alone
     }
 }
 
@@ -83,6 +140,8 @@ enum Served {
     Held(RequestId, Held),
     /// A poll that is to be answered in a while.
     Late(RequestId, Box<Late>),
+    /// A request of a session, which goes on whether or not it is waited for.
+    InSession(Arc<Session>, Reader),
 }
 
 async fn answer(
@@ -106,7 +165,7 @@ async fn answer(
     let id = &envelope.id;
     let (meta, request) = match decode::over_http(&repeated, envelope) {
         Ok(decoded) => decoded,
-        Err(error) => return Served::Now(fail(Some(id), &error)),
+        Err(error) => return Served::Now(refuse(Some(id), error)),
     };
     let incoming = Incoming {
         id,
@@ -136,63 +195,73 @@ async fn answer(
 
 /// The answer to a held call: one message if nothing is said before the end, else a stream of them.
 async fn wait(id: &RequestId, mut held: Held) -> Response {
-    let first = match held.next().await {
-        Said::End(result) => return finish(id, result),
-        Said::Aside(message) => message,
+    let first = match until_told(&mut held).await {
+        Told::End(result) => return finish(id, result),
+        Told::Aside(message) => message,
     };
     let id = id.clone();
     let rest = stream::unfold(Some((id, held)), |going| async {
         let (id, mut held) = going?;
-        match held.next().await {
-            Said::Aside(message) => Some((message, Some((id, held)))),
-            Said::End(result) => Some((last(&id, result), None)),
+        match until_told(&mut held).await {
+            Told::Aside(message) => Some((message, Some((id, held)))),
+            Told::End(result) => Some((last(&id, result), None)),
         }
     });
     events::respond(stream::once(std::future::ready(first)).chain(rest))
+}
+
+enum Told {
+    Aside(String),
+    End(Result<String, DispatchError>),
+}
+
+/// What there is to say next. Nobody is asked anything here.
+async fn until_told(held: &mut Held) -> Told {
+    loop {
+        match held.next().await {
+            Said::Aside(message) => return Told::Aside(message),
+            Said::Inquiry(_) => {}
+            Said::End(result) => return Told::End(result),
+        }
+    }
 }
 
 /// The response at the end of a stream, whose HTTP status is long said.
 fn last(id: &RequestId, result: Result<String, DispatchError>) -> String {
     match result {
         Ok(result) => response::result(id, &result),
-        Err(DispatchError::Refused(error) | DispatchError::Run(error)) => {
-            response::error(Some(id), &error)
-        }
-        Err(DispatchError::NoRoom { reason, message }) => {
-            response::error(Some(id), &wire::rpc_error(&wire::failure(reason, message)))
-        }
+        Err(error) => response::error(Some(id), &errors::told(error, Era::Requests).error),
     }
 }
 
 fn finish(id: &RequestId, result: Result<String, DispatchError>) -> Response {
     match result {
         Ok(result) => respond(StatusCode::OK, response::result(id, &result)),
-        Err(DispatchError::Refused(error)) => fail(Some(id), &error),
-        // The request was right and was served; what the tool made of it says nothing about HTTP.
-        Err(DispatchError::Run(error)) => {
-            respond(StatusCode::OK, response::error(Some(id), &error))
-        }
-        Err(DispatchError::NoRoom { reason, message }) => {
-            let status = match reason {
-                RunReason::QueueFull => StatusCode::TOO_MANY_REQUESTS,
-                _ => StatusCode::SERVICE_UNAVAILABLE,
-            };
-            let error = wire::rpc_error(&wire::failure(reason, message));
-            let mut response = respond(status, response::error(Some(id), &error));
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
-            response
-        }
+        Err(error) => fail_as(Some(id), error, Era::Requests),
     }
 }
 
-fn fail(id: Option<&RequestId>, error: &RpcError) -> Response {
-    let status = StatusCode::from_u16(http_status(error)).unwrap_or(StatusCode::BAD_REQUEST);
-    respond(status, response::error(id, error))
+/// An error by the rules of that era.
+pub(super) fn fail_as(id: Option<&RequestId>, error: DispatchError, era: Era) -> Response {
+    fail(id, &errors::told(error, era))
 }
 
-fn respond(status: StatusCode, body: String) -> Response {
+pub(super) fn fail(id: Option<&RequestId>, failure: &Failure) -> Response {
+    let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let mut response = respond(status, response::error(id, &failure.error));
+    if failure.try_again {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+    }
+    response
+}
+
+fn refuse(id: Option<&RequestId>, error: RpcError) -> Response {
+    fail_as(id, DispatchError::Refused(error), Era::Requests)
+}
+
+pub(super) fn respond(status: StatusCode, body: String) -> Response {
     (
         status,
         [(header::CONTENT_TYPE, "application/json")],
@@ -218,7 +287,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the client takes that media type. One that says nothing takes anything.
-fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
+pub(super) fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
     if values.peek().is_none() {
         return true;

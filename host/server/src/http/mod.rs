@@ -9,6 +9,7 @@ mod guard;
 mod head;
 mod mcp;
 mod serve;
+mod session;
 mod stall;
 
 use std::future::poll_fn;

@@ -1,7 +1,8 @@
-//! What waits for a run's driver. Everything but a question is overwritten by the newest, so a desk
+//! What waits for a run's driver. Everything but questions and answers is overwritten by the newest, so a desk
 //! holds little however fast a guest writes.
 
 use longshore_journal::call::{Answer, AskError, Question};
+use longshore_tasks::id::Json;
 use longshore_tasks::task::{Progress, Task};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -25,6 +26,8 @@ pub(crate) struct Inbox {
     pub(crate) detach: bool,
     /// What the guest asks; it waits, so there is one at most.
     pub(crate) asking: Option<Asking>,
+    /// Answers of whoever holds the call, by the keys of their questions.
+    pub(crate) answers: Vec<(String, Result<Json, AskError>)>,
     /// The guest waits for a time that is not near.
     pub(crate) resting: Option<Resting>,
     /// The guest waits until all that it did is kept.

@@ -7,6 +7,7 @@
 pub(crate) mod aside;
 pub(crate) mod desk;
 mod driver;
+pub(crate) mod inquiry;
 pub(crate) mod output;
 pub(crate) mod outside;
 pub(crate) mod record;
@@ -39,6 +40,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use self::aside::{Asides, Wishes};
 use self::desk::Desk;
 use self::driver::{Carrier, Charge, Driver, Seat};
+use self::inquiry::{Answers, Inquiries, Inquiry};
 pub(crate) use self::output::Output;
 use self::outside::{Log, RunOutside};
 use self::record::{Recorded, Recorder};
@@ -62,7 +64,7 @@ pub struct Caller {
     /// Who it is.
     pub principal: Principal,
     /// The revision it speaks.
-    pub revision: &'static str,
+    pub revision: Revision,
     /// What it can do.
     pub capabilities: ClientCapabilities,
     /// The same, as it said it.
@@ -105,7 +107,12 @@ impl CallFacts {
 
     /// Whether a question can go to the client in place of a result.
     pub(crate) fn goes_in_rounds(&self) -> bool {
-        Revision::parse(self.caller.revision).is_some_and(Revision::has_rounds)
+        self.caller.revision.has_rounds()
+    }
+
+    /// Whether a question reaches somebody. This depends on nothing that a run which goes on later would not find again.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.can_wait_for_answers() || self.goes_in_rounds() || self.caller.revision.has_sessions()
     }
 
     /// Whether the call goes on as a task when it takes longer than its client waits.
@@ -125,7 +132,7 @@ impl CallFacts {
                 tool: self.tool.clone(),
                 arguments: Json::from(self.arguments.as_str()),
                 client: Json::from(self.caller.capabilities_json.as_str()),
-                revision: self.caller.revision.to_owned(),
+                revision: self.caller.revision.as_str().to_owned(),
                 policy: Json::from(
                     serde_json::to_string(&self.limits).expect("limits are numbers with names"),
                 ),
@@ -230,6 +237,7 @@ pub(crate) struct HeldCall {
     /// The reply, once it has come.
     replied: Option<Option<Reply>>,
     asides: Option<Arc<Asides>>,
+    inquiries: Option<Arc<Inquiries>>,
     desk: Arc<Desk>,
     waits: bool,
 }
@@ -238,6 +246,8 @@ pub(crate) struct HeldCall {
 pub(crate) enum Heard {
     /// A notification, one JSON text.
     Aside(String),
+    /// Questions, of a caller that can be reached with them.
+    Inquiry(Inquiry),
     /// The reply, or none if the run's driver is gone. Nothing comes after it.
     Reply(Option<Reply>),
 }
@@ -251,18 +261,31 @@ impl Drop for HeldCall {
 }
 
 impl HeldCall {
-    /// What comes next: notifications, and then the reply.
+    /// What comes next: notifications and questions, and then the reply.
     pub(crate) async fn next(&mut self) -> Heard {
-        let Some(asides) = &self.asides else {
+        if self.asides.is_none() && self.inquiries.is_none() {
             let reply = self.until_replied().await;
             self.waits = false;
             return Heard::Reply(reply);
-        };
+        }
         if self.replied.is_none() {
-            let asides = Arc::clone(asides);
+            let (asides, inquiries) = (self.asides.clone(), self.inquiries.clone());
+            let aside = async {
+                match &asides {
+                    Some(asides) => asides.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let inquiry = async {
+                match &inquiries {
+                    Some(inquiries) => inquiries.next().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 biased;
-                aside = asides.next() => return Heard::Aside(aside),
+                aside = aside => return Heard::Aside(aside),
+                inquiry = inquiry => return Heard::Inquiry(inquiry),
                 reply = self.until_replied() => self.replied = Some(reply),
             }
         }
@@ -272,6 +295,11 @@ impl HeldCall {
         }
         self.waits = false;
         Heard::Reply(self.replied.take().flatten())
+    }
+
+    /// Where answers to its questions are handed in.
+    pub(crate) fn answers(&self) -> Answers {
+        Answers(Arc::clone(&self.desk))
     }
 
     async fn until_replied(&mut self) -> Option<Reply> {
@@ -487,6 +515,7 @@ impl Server {
                 reply,
                 replied: None,
                 asides,
+                inquiries: None,
                 desk,
                 waits: false,
             };
@@ -500,10 +529,13 @@ impl Server {
             stays: Arc::default(),
         };
         self.runs.live.lock().insert(call.id, handle);
+        let inquiries =
+            (row.is_none() && call.caller.revision.has_sessions()).then(Arc::<Inquiries>::default);
         let held = HeldCall {
             reply,
             replied: None,
             asides: asides.clone(),
+            inquiries: inquiries.clone(),
             desk: Arc::clone(&desk),
             waits: row.is_none(),
         };
@@ -512,6 +544,7 @@ impl Server {
             None => Carrier::Held {
                 answer,
                 asides,
+                inquiries,
                 status: Status::default(),
             },
         };

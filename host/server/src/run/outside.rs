@@ -133,7 +133,7 @@ impl Outside for RunOutside {
     }
 
     fn can_ask(&self, kind: AskKind) -> bool {
-        (self.call.can_wait_for_answers() || self.call.goes_in_rounds())
+        self.call.can_ask()
             && self
                 .call
                 .caller

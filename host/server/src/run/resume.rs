@@ -270,7 +270,7 @@ impl Server {
             caller: Caller {
                 tenant: row.pinned.tenant.clone(),
                 principal: row.pinned.principal.clone(),
-                revision: revision.as_str(),
+                revision,
                 capabilities,
                 capabilities_json: row.pinned.client.0.to_string(),
             },

@@ -1,11 +1,12 @@
-//! Questions: put to the client through the row, answered from it.
+//! Questions: put to the client through the row and answered from it, or put to whoever holds the call.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use longshore_journal::call::{Answer, AskError, Question};
 use longshore_sandbox::control::StopReason;
 use longshore_tasks::event::{Event, Refused};
-use longshore_tasks::id::Millis;
+use longshore_tasks::id::{Json, Millis};
 use longshore_tasks::question::{Fate, wire_key};
 use longshore_tasks::task::{Reach, State};
 use tokio::sync::oneshot;
@@ -16,6 +17,7 @@ use super::{Carrier, Driver};
 use crate::clock;
 use crate::run::Reply;
 use crate::run::desk::Asking;
+use crate::run::inquiry::Inquiry;
 use crate::wire::{self, Asked};
 
 /// Questions that are out.
@@ -26,6 +28,8 @@ pub(super) struct Waiting {
     until: Option<Instant>,
     /// Whether its client has less time than the guest would wait.
     is_round: bool,
+    /// What whoever holds the call has answered so far.
+    handed_in: HashMap<String, Json>,
     /// What came back, while the run waits for a place to go on.
     answers: Option<Result<Vec<Answer>, AskError>>,
     reply: oneshot::Sender<Result<Vec<Answer>, AskError>>,
@@ -83,6 +87,7 @@ impl Driver {
             wake_at,
             until,
             is_round: wake_at != guest_until,
+            handed_in: HashMap::new(),
             answers: None,
             reply,
         });
@@ -172,6 +177,15 @@ impl Driver {
         asked: &[(String, Asked)],
         until: Option<u64>,
     ) -> Result<(), AskError> {
+        if let Carrier::Held {
+            inquiries: Some(inquiries),
+            ..
+        } = &self.carrier
+        {
+            let put = asked.iter().map(|(key, asked)| asked.as_put(key));
+            inquiries.leave(Inquiry::Put(put.collect()));
+            return Ok(());
+        }
         let mut caller = None;
         if matches!(self.carrier, Carrier::Held { .. }) {
             let is_kept = if self.call.can_wait_for_answers() {
@@ -233,6 +247,11 @@ impl Driver {
 
     /// The wait for answers is over; they may have come at the last moment.
     pub(super) async fn stop_waiting(&mut self) {
+        if matches!(self.carrier, Carrier::Held { .. }) {
+            self.withdraw();
+            self.give(Err(AskError::TimedOut));
+            return;
+        }
         if self
             .waiting
             .as_ref()
@@ -284,6 +303,66 @@ impl Driver {
         if let Some(answers) = answers {
             self.give(Ok(answers));
         }
+    }
+
+    /// Answers of whoever holds the call. The first to a question counts; one that is none answers for all, since the
+    /// guest is told of all at once.
+    pub(super) fn take_answers(&mut self, answers: Vec<(String, Result<Json, AskError>)>) {
+        for (key, answer) in answers {
+            let Some(waiting) = &mut self.waiting else {
+                return;
+            };
+            let is_asked = waiting.asked.iter().any(|(asked, _)| *asked == key);
+            if !is_asked || waiting.is_answered() || !matches!(self.carrier, Carrier::Held { .. }) {
+                continue;
+            }
+            match answer {
+                Ok(answer) => {
+                    waiting.handed_in.entry(key).or_insert(answer);
+                }
+                Err(error) => {
+                    waiting.handed_in.insert(key, Json::from("null"));
+                    self.withdraw();
+                    self.give(Err(error));
+                    return;
+                }
+            }
+        }
+        let Some(waiting) = &self.waiting else {
+            return;
+        };
+        let answers: Option<Vec<Answer>> = waiting
+            .asked
+            .iter()
+            .map(|(key, asked)| asked.answer(&waiting.handed_in.get(key)?.0))
+            .collect();
+        if let Some(answers) = answers.filter(|_| !waiting.is_answered()) {
+            self.give(Ok(answers));
+        }
+    }
+
+    /// Tells whoever holds the call which of its questions need no answer any more.
+    pub(super) fn withdraw(&self) {
+        let (
+            Carrier::Held {
+                inquiries: Some(inquiries),
+                ..
+            },
+            Some(waiting),
+        ) = (&self.carrier, &self.waiting)
+        else {
+            return;
+        };
+        if waiting.is_answered() {
+            return;
+        }
+        let open = waiting
+            .asked
+            .iter()
+            .filter(|(key, _)| !waiting.handed_in.contains_key(key))
+            .map(|(key, _)| key.clone())
+            .collect();
+        inquiries.leave(Inquiry::Withdrawn(open));
     }
 
     /// What came back goes to the guest as soon as it has a place to go on.

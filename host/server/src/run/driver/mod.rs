@@ -25,6 +25,7 @@ pub(crate) use self::rest::Seat;
 use self::row::Patience;
 use super::aside::Asides;
 use super::desk::{Desk, Inbox, Resting};
+use super::inquiry::Inquiries;
 use super::outside::Log;
 use super::record::Recorder;
 use super::{CallFacts, Output, Reply, Turns};
@@ -43,6 +44,8 @@ pub(crate) enum Carrier {
     Held {
         answer: oneshot::Sender<Reply>,
         asides: Option<Arc<Asides>>,
+        /// Where its questions go, if it can be asked.
+        inquiries: Option<Arc<Inquiries>>,
         status: Status,
     },
     /// The result is fetched later; this is the row as last committed.
@@ -192,16 +195,6 @@ impl Driver {
         };
         let has_budget = is_unseen && call.may_become_task() && call.task_mode == TaskMode::Auto;
         let budget = Duration::from_millis(server.settings.inline_budget_ms);
-        // Of a call that was made again, whoever waits for it has a clock of their own.
-        let hold = match &carrier {
-            Carrier::Held { asides, .. } if call.may_be_handed_off() && server.settings.handoff => {
-                let hears = asides
-                    .as_ref()
-                    .is_some_and(|asides| asides.tells_progress());
-                Some(server.settings.hold(hears))
-            }
-            _ => None,
-        };
         let left = Duration::from_millis(call.deadline_at.since(clock::now()));
         let show_every = Duration::from_millis(server.settings.status_every_ms);
         let flush_every = Duration::from_millis(server.settings.journal_every_ms);
@@ -215,9 +208,9 @@ impl Driver {
             ),
             _ => Default::default(),
         };
-        Self {
+        let mut driver = Self {
             budget_at: has_budget.then(|| now + budget),
-            hold_at: hold.map(|hold| now + hold),
+            hold_at: None,
             deadline_at: now + left,
             server,
             call,
@@ -241,6 +234,23 @@ impl Driver {
             grace: None,
             cancel_when_live: None,
             turns,
+        };
+        driver.hold_at = driver.hold().map(|hold| now + hold);
+        driver
+    }
+
+    /// How long its caller waits before the call goes on as a task, if it may. Of a call that was made again, whoever
+    /// waits for it has a clock of their own.
+    fn hold(&self) -> Option<Duration> {
+        let settings = &self.server.settings;
+        match &self.carrier {
+            Carrier::Held { asides, .. } if self.call.may_be_handed_off() && settings.handoff => {
+                let hears = asides
+                    .as_ref()
+                    .is_some_and(|asides| asides.tells_progress());
+                Some(settings.hold(hears))
+            }
+            _ => None,
         }
     }
 
@@ -306,6 +316,7 @@ impl Driver {
             progress,
             detach,
             asking,
+            answers,
             resting,
             settling,
             row,
@@ -330,6 +341,7 @@ impl Driver {
         if let Some(asking) = asking {
             self.ask(asking).await;
         }
+        self.take_answers(answers);
         if let Some(resting) = resting {
             self.resting = Some(resting);
             self.pause();
@@ -347,8 +359,13 @@ impl Driver {
             self.become_task().await;
         }
         if is_due(self.hold_at) {
-            self.hold_at = None;
-            self.become_task().await;
+            if self.waiting.is_some() {
+                // Its caller is asked and not left without a word: the time that it waits begins again.
+                self.hold_at = self.hold().map(|hold| now + hold);
+            } else {
+                self.hold_at = None;
+                self.become_task().await;
+            }
         }
         if is_due(self.waiting.as_ref().and_then(Waiting::until)) {
             self.stop_waiting().await;
@@ -438,6 +455,7 @@ impl Driver {
             self.cancel_when_live = Some(reason);
             return;
         }
+        self.withdraw();
         self.settle(Err(AskError::CallCancelled));
         self.resting = None;
         let grace = Duration::from_millis(self.server.settings.grace_ms);

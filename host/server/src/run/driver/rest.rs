@@ -62,6 +62,15 @@ impl Seat {
 impl Driver {
     /// The guest waits. Whatever it waits for may take days.
     pub(super) fn pause(&mut self) {
+        if matches!(self.carrier, Carrier::Held { .. }) && self.waiting.is_some() {
+            // Nothing brings it back, so that it keeps its memory; and its place, if too many do that already.
+            if let Ok(warm) = std::sync::Arc::clone(&self.server.warm).try_acquire_owned() {
+                self.seat.warm = Some(warm);
+                self.seat.place = None;
+                self.seat.entering = None;
+            }
+            return;
+        }
         if self.recorder.is_none() || !matches!(self.carrier, Carrier::Task(_)) {
             return;
         }
