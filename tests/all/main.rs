@@ -13,6 +13,7 @@ mod rounds;
 mod sessions;
 mod spin;
 mod starting;
+mod stdio;
 mod streams;
 mod survive;
 mod uploads;

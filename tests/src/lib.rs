@@ -12,6 +12,7 @@ pub mod http;
 pub mod inside;
 pub mod kept;
 pub mod mcp;
+pub mod pipes;
 pub mod process;
 pub mod session;
 pub mod tap;

@@ -1,7 +1,7 @@
 //! The `longshore` command: the door between people, the environment and the other rooms.
 //!
 //! Read in this order: this file (which command was meant, and how it ends), `serve` (a server from
-//! its parts), `alone`, `run` and `inspect` (the same without one, with `prompt`, `form` and `arguments` for
+//! its parts), `relay` (the second one beside the same data), `alone`, `run` and `inspect` (the same without one, with `prompt`, `form` and `arguments` for
 //! the person), `engine`, `data` and `keys` (what lies in its directory), `settings`, `config`, `file` and `env` (what
 //! it can be told), `admin` and `exchange` (the client of a running server), `tasks`, `watch`, `answer`, `push` and `node`
 //! (the commands that use it), `output` and `exit` (what people and programs get to see).
@@ -26,6 +26,7 @@ mod node;
 mod output;
 mod prompt;
 mod push;
+mod relay;
 mod replay;
 mod run;
 mod serve;

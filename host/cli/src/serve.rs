@@ -9,11 +9,12 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use longshore_server::components::Source;
 use longshore_server::folder::Folder;
-use longshore_server::http::{Admin, bind};
+use longshore_server::http::{Admin, Bound, bind};
 use longshore_server::recovery::Recovered;
 use longshore_server::server::{Parts, Server};
 use longshore_server::starting::File;
-use longshore_store::sqlite::Sqlite;
+use longshore_server::stdio;
+use longshore_store::sqlite::{OpenError, Sqlite};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -25,6 +26,7 @@ use crate::env;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
 use crate::push::stem;
+use crate::relay::{self, Found};
 use crate::settings;
 use crate::signals::Stop;
 use crate::trace;
@@ -50,6 +52,10 @@ pub(crate) struct Serve {
     /// server runs, at once on SIGHUP [env: LONGSHORE_COMPONENTS_DIR]
     #[arg(long, value_name = "DIR")]
     components_dir: Option<PathBuf>,
+    /// Speaks MCP on stdin and stdout, for a client that starts its own server. Then it listens nowhere unless --listen says
+    /// where; if another server has the data already, it passes on to that one
+    #[arg(long)]
+    stdio: bool,
     #[command(flatten)]
     told: Told,
     /// Prints the settings in force and where each came from, and serves nothing
@@ -66,7 +72,25 @@ struct Ready {
     recovered: Recovered,
 }
 
+/// The database, or whoever has it.
+type Opened = Found<Sqlite>;
+
 impl Serve {
+    /// The database. A server for pipes that finds it taken looks for whoever has it.
+    fn store(&self, runtime: &tokio::runtime::Runtime, data: &DataDir) -> Result<Opened, Failure> {
+        if !self.stdio {
+            return Sqlite::open(&data.database())
+                .map(Found::Free)
+                .or_exit(Exit::CannotStart);
+        }
+        let open = || match Sqlite::open(&data.database()) {
+            Ok(store) => Ok(Some(store)),
+            Err(OpenError::InUse { .. }) => Ok(None),
+            Err(error) => Err(error).or_exit(Exit::CannotStart),
+        };
+        runtime.block_on(relay::find(data.path(), open))
+    }
+
     /// Runs until a signal, or until the disk fails.
     pub(crate) fn run(self, as_json: bool) -> Result<Option<Done>, Failure> {
         let config = self.told.config(Options {
@@ -85,8 +109,13 @@ impl Serve {
             .context("starting the threads of the server")
             .or_exit(Exit::CannotStart)?;
         let served = self.serve(&runtime, config, &named, as_json);
-        // A thread that writes a file can be waited for a moment; the rest has ended.
-        runtime.shutdown_timeout(LEAVING);
+        if self.stdio {
+            // A thread may stand at stdin for ever. Whatever had to be written has been.
+            runtime.shutdown_background();
+        } else {
+            // A thread that writes a file can be waited for a moment; the rest has ended.
+            runtime.shutdown_timeout(LEAVING);
+        }
         served.map(|()| None)
     }
 
@@ -99,7 +128,16 @@ impl Serve {
     ) -> Result<(), Failure> {
         let data = DataDir::open(&self.told.data()?).or_exit(Exit::CannotStart)?;
         // First of all, since its lock keeps another server from making the secrets as well.
-        let store = Sqlite::open(&data.database()).or_exit(Exit::CannotStart)?;
+        let store = match self.store(runtime, &data)? {
+            Found::Free(store) => store,
+            Found::Server(stream) => {
+                output::note(
+                    "another longshore serves this data: its components and settings are in force, and this one passes on \
+                     to it",
+                );
+                return runtime.block_on(relay::pass_on(stream));
+            }
+        };
         let token = token(&data).or_exit(Exit::CannotStart)?;
         let place = match std::env::var_os(env::ADMIN_TOKEN) {
             Some(_) => format!("{}, as this server was given it", env::ADMIN_TOKEN),
@@ -130,8 +168,24 @@ impl Serve {
                 ready = prepare(server, named, components_dir) => ready.or_exit(Exit::CannotStart)?,
                 () = stop.asked() => return Ok(()),
             };
-            let bound = bind(listen).await.or_exit(Exit::CannotStart)?;
-            say_ready(bound.address(), &data, &ready, as_json).or_exit(Exit::CannotStart)?;
+            let bound = if self.stdio && self.listen.is_none() {
+                None
+            } else {
+                Some(bind(listen).await.or_exit(Exit::CannotStart)?)
+            };
+            let address = bound.as_ref().map(Bound::address);
+            let as_json = as_json && !self.stdio;
+            say_ready(address, &data, &ready, as_json).or_exit(Exit::CannotStart)?;
+            let (_socket, relaying) = match relay::listen(data.path()) {
+                Ok((socket, relayed)) => {
+                    let accept = stdio::relay::accept(ready.server.clone(), relayed);
+                    (Some(socket), Some(tokio::spawn(accept)))
+                }
+                Err(error) => {
+                    tracing::warn!("no second `serve --stdio` can share this data: {error:#}");
+                    (None, None)
+                }
+            };
 
             let Ready { server, folder, .. } = ready;
             let waking = tokio::spawn(server.clone().keep_awake());
@@ -161,7 +215,28 @@ impl Serve {
                 token: &token,
                 place: &place,
             };
-            bound.serve(server, admin, until).await;
+            let (over, is_over) = tokio::sync::oneshot::channel::<()>();
+            let with_pipes = async {
+                if self.stdio {
+                    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+                    stdio::serve(&server, input, output, until).await;
+                } else {
+                    until.await;
+                }
+                drop(over);
+            };
+            match bound {
+                Some(bound) => {
+                    let until = async {
+                        let _either_way = is_over.await;
+                    };
+                    tokio::join!(bound.serve(server.clone(), admin, until), with_pipes);
+                }
+                None => with_pipes.await,
+            }
+            if let Some(relaying) = relaying {
+                relaying.abort();
+            }
             cleaning.abort();
             if let Some(following) = following {
                 following.abort();
@@ -330,11 +405,18 @@ async fn prepare(
 
 /// Says where everything is, once it can be reached.
 fn say_ready(
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     data: &DataDir,
     ready: &Ready,
     as_json: bool,
 ) -> std::io::Result<()> {
+    let Some(address) = address else {
+        output::note(&format!(
+            "ready on stdin and stdout, data in {}",
+            data.path().display()
+        ));
+        return Ok(());
+    };
     let url = format!("http://{address}/mcp");
     let preparing = ready.server.preparing();
     let dir = data.path().display();

@@ -5,7 +5,7 @@
 //! [`bus`] brings what happened. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else, and `errors` has the codes of whatever fails. `sessions` serve the
 //! revisions before 2026-07-28. [`dispatch`] takes a decoded request whatever it
-//! came over; [`http`] is one way for it to come, and [`local`] needs none. [`server`] holds the pieces together.
+//! came over; [`http`] and [`stdio`] are ways for it to come, and [`local`] needs none. [`server`] holds the pieces together.
 
 pub mod admission;
 pub mod again;
@@ -31,6 +31,7 @@ pub mod seal;
 pub mod server;
 pub mod settings;
 pub mod starting;
+pub mod stdio;
 pub mod trial;
 pub mod wire;
 

@@ -1,0 +1,138 @@
+//! `serve --stdio` beside a server that has the data already: what its client says goes there, and comes back.
+//!
+//! The socket lies in the data directory. Its path may be longer than a socket's may be, so that it is reached by way of
+//! the open directory.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::exit::{Exit, Failure};
+
+const SOCKET: &str = "stdio.sock";
+/// How long the other process may take from its lock to its socket: it may have much to load.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long the answers to what was said last may take.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// The socket of a server, which goes with it.
+pub(crate) struct Socket {
+    path: PathBuf,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _it_is_made_anew_anyway = fs::remove_file(&self.path);
+    }
+}
+
+/// Listens beside the data, whose lock this process holds.
+pub(crate) fn listen(data: &Path) -> anyhow::Result<(Socket, UnixListener)> {
+    let path = data.join(SOCKET);
+    match fs::remove_file(&path) {
+        // Of a process that died.
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).with_context(|| format!("removing {}", path.display())),
+    }
+    let making = || format!("making the socket {}", path.display());
+    let directory = File::open(data).with_context(making)?;
+    let listener = UnixListener::bind(through(&directory)).with_context(making)?;
+    // Whoever came before this is told apart by their user.
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).with_context(making)?;
+    Ok((Socket { path }, listener))
+}
+
+fn through(directory: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd()))
+}
+
+/// What a process is that finds the data taken.
+pub(crate) enum Found<S> {
+    /// The data is free after all.
+    Free(S),
+    /// Somebody serves it.
+    Server(UnixStream),
+}
+
+/// Waits for the other process to answer, or to be gone. `open` is tried again for as long as it gives nothing.
+pub(crate) async fn find<S>(
+    data: &Path,
+    mut open: impl FnMut() -> Result<Option<S>, Failure>,
+) -> Result<Found<S>, Failure> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(store) = open()? {
+            return Ok(Found::Free(store));
+        }
+        let directory = File::open(data)
+            .with_context(|| format!("opening {}", data.display()))
+            .map_err(|error| Failure::because(Exit::CannotStart, error))?;
+        match UnixStream::connect(through(&directory)).await {
+            Ok(stream) => return Ok(Found::Server(stream)),
+            Err(error) if Instant::now() >= until => {
+                let error = anyhow!(error).context(format!(
+                    "another longshore has the data in {} and does not answer at its {SOCKET}: stop it, or name another \
+                     data directory with --data DIR",
+                    data.display()
+                ));
+                return Err(Failure::because(Exit::CannotStart, error));
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Passes on what is said in both directions, until one of them ends.
+pub(crate) async fn pass_on(server: UnixStream) -> Result<(), Failure> {
+    let (mut from_server, mut to_server) = server.into_split();
+    let there = async {
+        let (mut input, mut buffer) = (tokio::io::stdin(), vec![0; 64 * 1024]);
+        loop {
+            match input.read(&mut buffer).await {
+                Ok(0) | Err(_) => break,
+                Ok(read) => {
+                    if to_server.write_all(&buffer[..read]).await.is_err() {
+                        // The other direction says so as well, and more clearly.
+                        std::future::pending::<()>().await;
+                    }
+                }
+            }
+        }
+        let _it_may_be_gone = to_server.shutdown().await;
+    };
+    let back = async {
+        let (mut output, mut buffer) = (tokio::io::stdout(), vec![0; 64 * 1024]);
+        loop {
+            let read = match from_server.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(read) => read,
+            };
+            let written = output.write_all(&buffer[..read]).await;
+            if written.is_err() || output.flush().await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::pin!(back);
+    tokio::select! {
+        () = &mut back => Err(Failure::new(
+            Exit::Unreachable,
+            "the server of this data directory has ended, and with it what was under way here; its tasks go on when one \
+             is started again: start this client's server anew",
+        )),
+        () = there => {
+            // The client has said all. What it is still answered is passed on.
+            let _cut_off = tokio::time::timeout(LAST_ANSWERS, back).await;
+            Ok(())
+        }
+    }
+}
