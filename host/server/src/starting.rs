@@ -273,6 +273,13 @@ impl Server {
         }
     }
 
+    /// Returns once all that is served from the start on is known, or after that time.
+    pub(crate) async fn until_known(&self, most: Duration) {
+        let mut starting = self.starting.subscribe();
+        let known = starting.wait_for(|starting| *starting == 0);
+        let _what_is_known_then = tokio::time::timeout(most, known).await;
+    }
+
     /// The code of a component, for a call.
     pub(crate) async fn code_of(
         &self,

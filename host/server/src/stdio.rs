@@ -40,6 +40,10 @@ const WAITING: usize = 64;
 /// How long requests that were read may take to be answered once nothing more comes.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// How long a list waits for components that are still examined. A client that starts its server asks at once, and some
+/// never ask again.
+const LISTS_WAIT: Duration = Duration::from_secs(10);
+
 /// Serves one client until its input ends, it reads no more, or `stop`.
 pub async fn serve(
     server: &Server,
@@ -174,6 +178,9 @@ impl Client {
                     let Ok(Message::Request(request)) = envelope::parse(&line) else {
                         return;
                     };
+                    if request.method.ends_with("/list") {
+                        client.server.until_known(LISTS_WAIT).await;
+                    }
                     match session {
                         Some(session) => client.answer_in(&session, &request).await,
                         None => client.answer(&request, || drop(place)).await,

@@ -56,3 +56,22 @@ async fn is_told_of_its_tasks_and_never_polls() {
     assert_eq!(count(&said, "tasks/cancel"), 1);
     assert_eq!(count(&said, "subscriptions/listen"), cases::tasks(&cases));
 }
+
+/// Without tasks, in a session: what is asked comes on the call's own stream.
+#[tokio::test]
+async fn holds_a_session_and_answers_in_it() {
+    let said = SCRIPT
+        .drive(Way::SESSION, Options::with_guests(&GUESTS))
+        .await;
+    assert_eq!(count(&said, "initialize"), 1);
+    assert_eq!(count(&said, "tools/call"), cases::held().len());
+}
+
+#[tokio::test]
+async fn does_the_same_over_pipes() {
+    for way in [Way::PIPES, Way::SESSION_ON_PIPES] {
+        // It waits for the whole interval before its first poll.
+        let options = Options::with_guests(&GUESTS).set("poll_interval_ms", 100);
+        SCRIPT.drive(way, options).await;
+    }
+}

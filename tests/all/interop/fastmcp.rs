@@ -29,3 +29,20 @@ async fn lists_calls_polls_answers_and_cancels() {
     assert!(names(&said).iter().all(|(name, _)| name.is_none()));
     tell_lacks(SCRIPT.name, &["Mcp-Name on requests about a task"]);
 }
+
+/// Without tasks, in a session: what is asked comes on the call's own stream.
+#[tokio::test]
+async fn holds_a_session_and_answers_in_it() {
+    let said = SCRIPT
+        .drive(Way::SESSION, Options::with_guests(&GUESTS))
+        .await;
+    assert_eq!(count(&said, "initialize"), 1);
+    assert_eq!(count(&said, "tools/call"), cases::held().len());
+}
+
+#[tokio::test]
+async fn does_the_same_over_pipes() {
+    for way in [Way::PIPES, Way::SESSION_ON_PIPES] {
+        SCRIPT.drive(way, Options::with_guests(&GUESTS)).await;
+    }
+}

@@ -1,19 +1,28 @@
 //! The client of the Rust SDK.
 
+use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_tests::process::{Options, Server};
 use longshore_tests::wait;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
-    ClientConfig, ElicitationCapability, ErrorCode, FormElicitationCapability, GetTaskParams,
-    GetTaskResult, Implementation, InputRequest, JsonObject, ProtocolVersion, SubscriptionFilter,
-    TASKS_EXTENSION_ID, TaskPayload, TaskStatus, UpdateTaskParams,
+    ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    ErrorCode, ErrorData, FormElicitationCapability, GetTaskParams, GetTaskResult, Implementation,
+    InputRequest, JsonObject, ProtocolVersion, SubscriptionFilter, TASKS_EXTENSION_ID, TaskPayload,
+    TaskStatus, UpdateTaskParams,
 };
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService};
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::{RoleClient, ServiceError};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService, RxJsonRpcMessage,
+    TxJsonRpcMessage,
+};
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
+use rmcp::{ClientHandler, RoleClient, ServiceError};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
 
 use super::script::tell_lacks;
 
@@ -251,6 +260,171 @@ async fn answers_what_a_task_asks() {
         let result = completed(until(&client, &id, |status| status.is_terminal()).await);
         assert_eq!((text(&result), result.is_error), (expected, None));
     }
+}
+
+/// A client that says yes to whatever it is asked.
+#[derive(Clone, Debug)]
+struct Agreeable;
+
+impl ClientHandler for Agreeable {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation =
+            Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
+        ClientConfig::new(capabilities, Implementation::new("longshore-tests", "0"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        _request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let content = json!({ "name": "Ada", "age": 36, "choice": "green" });
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(content))
+    }
+}
+
+/// What a client without tasks sees, over whatever it came.
+async fn holds_a_session(client: &RunningService<RoleClient, Agreeable>) {
+    let info = client
+        .peer()
+        .peer_info()
+        .expect("the server said who it is");
+    assert_eq!(info.protocol_version, ProtocolVersion::V_2025_11_25);
+    let tools = client
+        .peer()
+        .list_all_tools()
+        .await
+        .expect("it lists tools");
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+    assert!(
+        names.starts_with(&["ask-form", "hello", "long-job"]),
+        "{names:?}"
+    );
+    for (tool, arguments, expected) in [
+        ("hello", json!({ "name": "Ada" }), "Hello, Ada!"),
+        (
+            "long-job",
+            json!({ "steps": 2, "step-ms": 300 }),
+            "done: 2 steps",
+        ),
+        ("ask-form", json!({}), "Ada is 36 and chose green"),
+    ] {
+        let result = client
+            .peer()
+            .call_tool(params(tool, arguments))
+            .await
+            .expect("it is answered");
+        assert_eq!((text(&result), result.is_error), (expected, None), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn holds_a_session_and_answers_in_it() {
+    let server = Server::start(Options::with_guests(&["ask-form", "hello", "long-job"])).await;
+    let transport =
+        StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", server.address));
+    let client = Agreeable
+        .serve_with_lifecycle(transport, ClientLifecycleMode::Initialize)
+        .await
+        .expect("a session is opened");
+    holds_a_session(&client).await;
+    client.cancel().await.expect("the client ends");
+    wait::until("the session to end", Duration::from_secs(20), || async {
+        (server.figures().await["sessions"] == 0).then_some(())
+    })
+    .await;
+}
+
+/// The pipes of a server, for a client that brings none of its own.
+struct Piped {
+    _child: Child,
+    input: Arc<Mutex<ChildStdin>>,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Piped {
+    fn start(data: &std::path::Path, examples: &[&str]) -> Self {
+        let mut child = longshore_tests::process::command(data)
+            .args(["serve", "--stdio"])
+            .args(
+                examples
+                    .iter()
+                    .map(|name| longshore_tests::guests::component(name)),
+            )
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the server can be started");
+        Self {
+            input: Arc::new(Mutex::new(child.stdin.take().expect("stdin is a pipe"))),
+            output: BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines(),
+            _child: child,
+        }
+    }
+}
+
+impl Transport<RoleClient> for Piped {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let input = Arc::clone(&self.input);
+        async move {
+            let mut line = serde_json::to_string(&message)?;
+            line.push('\n');
+            input.lock().await.write_all(line.as_bytes()).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let line = self.output.next_line().await.ok()??;
+        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.input.lock().await.shutdown().await
+    }
+}
+
+#[tokio::test]
+async fn does_the_same_over_pipes() {
+    let data = longshore_tests::pipes::data();
+    let guests = ["ask-form", "hello", "long-job"];
+    let client = Agreeable
+        .serve_with_lifecycle(
+            Piped::start(data.path(), &guests),
+            ClientLifecycleMode::Initialize,
+        )
+        .await
+        .expect("a session is opened");
+    holds_a_session(&client).await;
+    client.cancel().await.expect("the client ends");
+
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), JsonObject::new())].into());
+    let mode = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: None,
+    };
+    let client = ClientConfig::new(capabilities, Implementation::new("longshore-tests", "0"))
+        .serve_with_lifecycle(Piped::start(data.path(), &guests), mode)
+        .await
+        .expect("the client finds a server that it understands");
+    let info = client
+        .peer()
+        .peer_info()
+        .expect("the server said who it is");
+    assert_eq!(info.protocol_version, ProtocolVersion::V_2026_07_28);
+    let job = params("long-job", json!({ "steps": 3, "step-ms": 200 }));
+    let id = start(&client, job).await;
+    let result = completed(until(&client, &id, |status| status.is_terminal()).await);
+    assert_eq!(text(&result), "done: 3 steps");
+    client.cancel().await.expect("the client ends");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_tests::guests;
@@ -27,6 +28,17 @@ pub(super) struct Way {
     pub(super) revision: &'static str,
     /// Whether it listens to its tasks.
     pub(super) listens: bool,
+    /// What it comes over.
+    pub(super) over: Over,
+}
+
+/// What a client comes over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Over {
+    /// HTTP, to a server that is there.
+    Http,
+    /// The pipes of a server that it starts itself.
+    Pipes,
 }
 
 impl Way {
@@ -35,7 +47,31 @@ impl Way {
         mode: "auto",
         revision: "2026-07-28",
         listens: false,
+        over: Over::Http,
     };
+
+    /// The same over pipes.
+    pub(super) const PIPES: Self = Self {
+        over: Over::Pipes,
+        ..Self::POLLING
+    };
+
+    /// By a session, in the revision that the client asks for.
+    pub(super) const SESSION: Self = Self {
+        mode: "legacy",
+        revision: "2025-11-25",
+        ..Self::POLLING
+    };
+
+    /// The same over pipes.
+    pub(super) const SESSION_ON_PIPES: Self = Self {
+        over: Over::Pipes,
+        ..Self::SESSION
+    };
+
+    fn has_tasks(self) -> bool {
+        self.mode != "legacy"
+    }
 }
 
 /// What a script is written in.
@@ -59,7 +95,7 @@ impl Language {
     async fn interpreter(self) -> PathBuf {
         let install = self.folder().join("install");
         let what = install.display().to_string();
-        let printed = output(Command::new(install), &what, INSTALLING).await;
+        let printed = output(&mut Command::new(install), &what, INSTALLING).await;
         PathBuf::from(printed.trim())
     }
 
@@ -99,7 +135,7 @@ pub(super) struct Script {
 }
 
 /// Runs a program to its end and gives back what it printed.
-async fn output(mut command: Command, what: &str, most: Duration) -> String {
+async fn output(command: &mut Command, what: &str, most: Duration) -> String {
     let output = tokio::time::timeout(most, command.kill_on_drop(true).output()).await;
     let output = output
         .unwrap_or_else(|_| panic!("{what}: not within {most:?}"))
@@ -120,15 +156,43 @@ impl Script {
     /// Puts the cases to a server by way of that client, and gives back what it said on the wire.
     pub(super) async fn drive(&self, way: Way, options: Options) -> Vec<Said> {
         let mut command = self.language.command(self.file).await;
-        let server = Server::start(options).await;
-        let tap = Tap::to(server.address).await;
-        let cases = cases::all();
+        let cases = if way.has_tasks() {
+            cases::all()
+        } else {
+            cases::held()
+        };
+        let mut reached = json!({ "mode": way.mode, "listen": way.listens });
+        match way.over {
+            Over::Http => {
+                let server = Server::start(options).await;
+                let tap = Tap::to(server.address).await;
+                reached["url"] = json!(format!("http://{}/mcp", tap.address));
+                self.run(&mut command, way, &reached, &cases).await;
+                tap.said()
+            }
+            Over::Pipes => {
+                let data = Arc::new(tempfile::tempdir().expect("a temporary folder can be made"));
+                // Compiled before, as for everybody but the first who starts it.
+                let mut first = Server::start_in(Arc::clone(&data), options.clone()).await;
+                first.terminate().await;
+                let mut arguments = vec!["serve".to_owned(), "--stdio".to_owned()];
+                arguments.extend(["--data".to_owned(), data.path().display().to_string()]);
+                arguments.extend(options.arguments);
+                // As every server of these tests that does not ask for it.
+                arguments.extend(["--set".to_owned(), "handoff=false".to_owned()]);
+                let components = options.components.iter();
+                arguments.extend(components.map(|path| path.display().to_string()));
+                reached["command"] = json!(guests::longshore());
+                reached["arguments"] = json!(arguments);
+                self.run(&mut command, way, &reached, &cases).await;
+                Vec::new()
+            }
+        }
+    }
+
+    async fn run(&self, command: &mut Command, way: Way, reached: &Value, cases: &[Case]) {
         let given = json!({
-            "way": {
-                "url": format!("http://{}/mcp", tap.address),
-                "mode": way.mode,
-                "listen": way.listens,
-            },
+            "way": reached,
             "cases": cases.iter().map(Case::given).collect::<Vec<Value>>(),
         });
         command.arg(given.to_string());
@@ -139,8 +203,7 @@ impl Script {
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
             })
             .collect();
-        self.check(way, &cases, &seen);
-        tap.said()
+        self.check(way, cases, &seen);
     }
 
     fn check(&self, way: Way, cases: &[Case], seen: &[Value]) {
@@ -158,13 +221,13 @@ impl Script {
         for (case, seen) in cases.iter().zip(called) {
             case.check(seen);
         }
-        let expected: Vec<Value> = self
-            .lacks
+        let lacks_of: &[&str] = if way.has_tasks() { self.lacks } else { &[] };
+        let expected: Vec<Value> = lacks_of
             .iter()
             .map(|feature| json!({ "what": "lacks", "feature": feature }))
             .collect();
         assert_eq!(lacks, expected);
-        tell_lacks(self.name, self.lacks);
+        tell_lacks(self.name, lacks_of);
     }
 }
 

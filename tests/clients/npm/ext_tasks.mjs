@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 
 import { Client, SdkError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { createTaskSessionFromClient, JsonRpcResponseError } from '@modelcontextprotocol/ext-tasks/client';
 
 const { way, cases } = JSON.parse(process.argv.at(-1));
@@ -17,8 +18,9 @@ function say(what, facts) {
   console.log(JSON.stringify({ what, ...facts }));
 }
 
-function transportOf({ url }) {
-  return new StreamableHTTPClientTransport(new URL(url));
+function transportOf({ url, command, arguments: args }) {
+  if (url !== undefined) return new StreamableHTTPClientTransport(new URL(url));
+  return new StdioClientTransport({ command, args, stderr: 'ignore' });
 }
 
 function version(name) {
@@ -104,6 +106,7 @@ async function outcome(session, execution, { cancel }) {
 }
 
 async function call(client, session, kase) {
+  if (session === undefined) return await callAndWait(client, kase);
   try {
     const execution = await session.callTool(kase.tool, kase.arguments, { metadata: kase.meta });
     if (!way.listen || execution.kind !== 'task') return await outcome(session, execution, kase);
@@ -114,6 +117,16 @@ async function call(client, session, kase) {
     return told;
   } catch (failed) {
     if (!(failed instanceof JsonRpcResponseError)) throw failed;
+    return { ...error('error', failed), seen: null };
+  }
+}
+
+// Without tasks: the call is held until its end.
+async function callAndWait(client, kase) {
+  try {
+    return { ...result(await client.callTool({ name: kase.tool, arguments: kase.arguments, _meta: kase.meta })), seen: null };
+  } catch (failed) {
+    if (typeof failed.code !== 'number') throw failed;
     return { ...error('error', failed), seen: null };
   }
 }
@@ -134,11 +147,13 @@ const client = new Client(clientInfo, {
   versionNegotiation: { mode: way.mode },
 });
 client.fallbackNotificationHandler = async (notification) => notified(notification);
-await client.connect(transport);
 let answer;
+// In a session a question is a request to the client.
+if (way.mode === 'legacy') client.setRequestHandler('elicitation/create', async () => answer);
+await client.connect(transport);
 // What went wrong in the background: a notification that is not as it should be, for one.
 const troubles = [];
-const session = createTaskSessionFromClient(client, {
+const session = way.mode === 'legacy' ? undefined : createTaskSessionFromClient(client, {
   endpointId: 'longshore',
   rawDispatch: beside(transport),
   v2RequestFraming: { protocolVersion: client.getNegotiatedProtocolVersion(), clientInfo, clientCapabilities },
@@ -155,7 +170,7 @@ for (const kase of cases) {
   answer = kase.answer;
   say(kase.what, await call(client, session, kase));
 }
-await lacks(client);
+if (session !== undefined) await lacks(client);
 if (troubles.length > 0) throw troubles[0];
-await session.close();
+await session?.close();
 await client.close();

@@ -6,6 +6,7 @@ import cases
 import fastmcp_tasks
 from fastmcp import Client
 from fastmcp.client.elicitation import ElicitResult
+from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 
@@ -21,7 +22,11 @@ class Answers:
 
 
 def connect(way, answers) -> Client:
-    return Client(way["url"], mode=way["mode"], elicitation_handler=answers)
+    if "url" in way:
+        server = way["url"]
+    else:
+        server = StdioTransport(command=way["command"], args=way["arguments"], keep_alive=False)
+    return Client(server, mode=way["mode"], elicitation_handler=answers)
 
 
 async def follow(client, case) -> dict:
@@ -68,9 +73,11 @@ async def main(way, given) -> None:
         cases.say("list", tools=[tool.name for tool in await client.list_tools()])
         for case in given:
             answers.case = case
-            by = handle if case["cancel"] or case["what"] == "failed" else follow
+            is_session = way["mode"] == "legacy"
+            by = handle if (case["cancel"] or case["what"] == "failed") and not is_session else follow
             cases.say(case["what"], **await by(client, case))
-        await lacks(client, given)
+        if not is_session:
+            await lacks(client, given)
 
 
 cases.run(main)

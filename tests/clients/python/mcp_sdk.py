@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import cases
 from mcp import Client, types
+from mcp.client.stdio import StdioServerParameters
 from mcp.client.extension import ClientExtension, ResultClaim
 from mcp.shared.exceptions import MCPError
 
@@ -92,7 +93,10 @@ async def never(context, params):
 
 
 def connect(way, **options) -> Client:
-    return Client(way["url"], mode=way["mode"], **options)
+    if "url" in way:
+        return Client(way["url"], mode=way["mode"], **options)
+    server = StdioServerParameters(command=way["command"], args=way["arguments"])
+    return Client(server, mode=way["mode"], **options)
 
 
 async def call(client, tasks, case) -> None:
@@ -109,7 +113,13 @@ async def call(client, tasks, case) -> None:
 
 async def main(way, given) -> None:
     tasks = Tasks()
-    async with connect(way, extensions=[tasks], elicitation_callback=never) as client:
+
+    async def answer(context, params):
+        """In a session a question is a request to the client."""
+        return types.ElicitResult.model_validate(tasks.case["answer"])
+
+    is_session = way["mode"] == "legacy"
+    async with connect(way, extensions=[tasks], elicitation_callback=answer if is_session else never) as client:
         cases.say(
             "client",
             name=f"mcp {version('mcp')}",
@@ -120,6 +130,8 @@ async def main(way, given) -> None:
         cases.say("list", tools=[tool.name for tool in tools.tools])
         for case in given:
             await call(client, tasks, case)
+    if is_session:
+        return
     if "task_ids" not in inspect.signature(client.listen).parameters:
         cases.say("lacks", feature="task ids in subscriptions/listen: it polls")
     async with connect(way) as alone:
