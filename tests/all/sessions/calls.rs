@@ -409,3 +409,103 @@ async fn changed_tools_are_told_to_whoever_listens_last() {
         json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {} })
     );
 }
+
+#[tokio::test]
+async fn a_call_that_takes_long_is_handed_off_and_followed_in_any_session() {
+    let options = Options::with_guests(&["long-job", "ask-any"])
+        .set("handoff", true)
+        .set("hold_ms", 1_000)
+        .set("hold_progress_ms", 1_000);
+    let server = Server::start(options).await;
+    let session = Session::able(server.address, NEWEST).await;
+    let arguments = json!({ "steps": 8, "step-ms": 300 });
+    let mut answer = session.call("long-job", arguments).await;
+    let mut events = rest(&mut answer).await;
+    let response = events
+        .pop()
+        .and_then(|event| event.data)
+        .expect("a response");
+    let meta = &response["result"]["_meta"]["longshore/task"];
+    let task = meta["taskId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{response}"));
+    session.end().await;
+    let other = Session::able(server.address, OLDEST).await;
+    let mut waits = other
+        .call("longshore_task_wait", json!({ "taskId": task }))
+        .await;
+    let last = rest(&mut waits)
+        .await
+        .pop()
+        .and_then(|event| event.data)
+        .expect("a response");
+    assert_eq!(
+        last["result"]["content"][0]["text"], "done: 8 steps",
+        "{last}"
+    );
+
+    // Whoever is asked is not left waiting.
+    let mut answer = other.call("ask-any", json!({ "way": "form" })).await;
+    let question = answer
+        .event()
+        .await
+        .and_then(|event| event.data)
+        .expect("it asks");
+    // For longer than it would wait for a result.
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(
+        other
+            .answer(&question["id"], json!({ "action": "decline" }))
+            .await
+            .status,
+        202
+    );
+    let last = rest(&mut answer)
+        .await
+        .pop()
+        .and_then(|event| event.data)
+        .expect("a response");
+    assert_eq!(last["result"]["content"][0]["text"], "declined", "{last}");
+}
+
+#[tokio::test]
+async fn the_same_call_again_under_its_key_joins_the_first_in_any_session() {
+    let server = Server::start(Options::with_guests(&["ask-any"])).await;
+    let session = Session::able(server.address, NEWEST).await;
+    let params = json!({
+        "name": "ask-any",
+        "arguments": { "way": "form" },
+        "_meta": { "longshore/idempotencyKey": "one" },
+    });
+    let mut answer = session
+        .begin(&session.request("tools/call", params.clone()))
+        .await;
+    let first = loop {
+        if let Some(data) = answer.event().await.expect("it asks").data {
+            break data;
+        }
+    };
+    assert_eq!(first["method"], "elicitation/create");
+    let other = Session::able(server.address, OLDEST).await;
+    let mut again = other.begin(&other.request("tools/call", params)).await;
+    let question = again
+        .event()
+        .await
+        .and_then(|event| event.data)
+        .expect("it asks");
+    let content = json!({ "action": "accept", "content": { "name": "Ada" } });
+    let taken = other.answer(&question["id"], content).await;
+    assert_eq!(taken.status, 202, "{:?}", taken.body);
+    for stream in [&mut answer, &mut again] {
+        let last = rest(stream)
+            .await
+            .pop()
+            .and_then(|event| event.data)
+            .expect("a response");
+        assert_eq!(
+            last["result"]["content"][0]["text"], r#"accepted {"name":"Ada"}"#,
+            "{last}"
+        );
+    }
+    assert_eq!(server.figures().await["runs"]["started"], 1);
+}
