@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longshore_sandbox::control::StopReason;
 use longshore_sandbox::ending::{Block, Ending, FaultKind};
-use longshore_sandbox::sandbox::{FirstTurn, Prepared, Sandbox};
+use longshore_sandbox::sandbox::{Figures, FirstTurn, Prepared, Sandbox, WasiKind};
 use longshore_tests::canary::{self, How};
 use longshore_tests::effort::rounds;
 use longshore_tests::inside;
@@ -29,9 +29,28 @@ fn how(number: usize) -> How {
     }
 }
 
+/// Two slots for two lanes: each run is in one that was used before, by its own component or by the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_of_one_guest_is_seen_by_another() {
-    let sandbox = inside::sandbox(LANES).expect("a sandbox starts");
+async fn nothing_of_one_guest_is_seen_by_another_in_its_slot() {
+    let (runs, slotted) = seen_by_another(LANES).await;
+    assert_eq!(slotted, runs);
+}
+
+/// One slot, which the two take from each other; whoever has none is in memory of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_one_guest_is_seen_by_another_where_slots_are_short() {
+    let (runs, slotted) = seen_by_another(1).await;
+    assert!(slotted > 0 && slotted <= runs, "{slotted} of {runs}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_one_guest_is_seen_by_another_without_slots() {
+    assert_eq!(seen_by_another(0).await.1, 0);
+}
+
+/// How many runs there were, and how many of them in a slot.
+async fn seen_by_another(slots: usize) -> (u64, u64) {
+    let sandbox = inside::sandbox(LANES, slots, WasiKind::Virtual).expect("a sandbox starts");
     let mut guests = Vec::new();
     for pattern in PATTERNS {
         let bytes = canary::component(pattern);
@@ -62,8 +81,15 @@ async fn nothing_of_one_guest_is_seen_by_another() {
     for lane in lanes.collect::<Vec<_>>() {
         lane.await.expect("what a guest sees is its own");
     }
-    assert_eq!(sandbox.figures().live_stores, 0);
-    println!("{runs} runs of two guests: neither saw anything of the other");
+    let figures = sandbox.figures();
+    assert_eq!(figures.live_stores, 0);
+    let Figures {
+        started, slotted, ..
+    } = figures;
+    println!(
+        "{started} runs of two guests, {slotted} of them in {slots} slots: neither saw anything of the other"
+    );
+    (started, slotted)
 }
 
 async fn run(sandbox: &Sandbox, guest: &Prepared, how: How) -> Ending {

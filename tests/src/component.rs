@@ -20,6 +20,8 @@ pub enum Behaviour {
     SleepsAndLoops(u64),
     /// It waits so many milliseconds on a clock of WASI, and then returns.
     Waits(u64),
+    /// It looks so often at a clock of WASI, and then returns.
+    ReadsClock(u32),
     /// It does all this, and then returns.
     Does(&'static [Act]),
 }
@@ -167,9 +169,15 @@ impl Made {
             .iter()
             .any(|behaviour| matches!(behaviour, Behaviour::Does(_)));
         let part = |text: &'static str| if does { text } else { "" };
+        let reads_clock = [self.start, self.listing, self.call]
+            .iter()
+            .any(|behaviour| matches!(behaviour, Behaviour::ReadsClock(_)));
+        let [now, now_lowered, now_imported, now_exported] =
+            NOW.map(|text| if reads_clock { text } else { "" });
         let imports = IMPORTS
             .replace("{task}", part(TASK_IMPORTS))
-            .replace("{changes}", part(CHANGES_IMPORT));
+            .replace("{changes}", part(CHANGES_IMPORT))
+            .replace("{now}", now);
         let (lowered, imported, exported, changes) = (
             part(LOWERED),
             part(IMPORTED),
@@ -226,6 +234,7 @@ impl Made {
         {slow}
         (core func $sleep (canon lower (func $task "sleep")))
         {lowered}
+        {now_lowered}
         (core func $subscribe (canon lower (func $clock "subscribe-duration")))
         (core func $block (canon lower (func $poll "[method]pollable.block")))
         (core module $code
@@ -233,6 +242,7 @@ impl Made {
             (import "host" "subscribe" (func $subscribe (param i64) (result i32)))
             (import "host" "block" (func $block (param i32)))
             {imported}
+            {now_imported}
             {own}
             (global $next (mut i32) (i32.const {end}))
             (func (export "realloc") (param $old i32) (param $was i32) (param $align i32) (param $size i32)
@@ -252,7 +262,8 @@ impl Made {
             (export "sleep" (func $sleep))
             (export "subscribe" (func $subscribe))
             (export "block" (func $block))
-            {exported}))))
+            {exported}
+            {now_exported}))))
         {TYPES}
         (func $list-tools (result (list $tool))
             (canon lift (core func $code "list-tools") (memory (core memory {memory_of} "memory"))))
@@ -289,8 +300,17 @@ const IMPORTS: &str = r#"
     (import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock
         (alias outer 1 $pollable (type $of-poll))
         (export "pollable" (type $pollable-here (eq $of-poll)))
-        (export "subscribe-duration" (func (param "when" u64) (result (own $pollable-here))))))
+        (export "subscribe-duration" (func (param "when" u64) (result (own $pollable-here))))
+        {now}))
 "#;
+
+/// What those need that read the clock: the import, lowered, imported and exported.
+const NOW: [&str; 4] = [
+    r#"(export "now" (func (result u64)))"#,
+    r#"(core func $now (canon lower (func $clock "now")))"#,
+    r#"(import "host" "now" (func $now (result i64)))"#,
+    r#"(export "now" (func $now))"#,
+];
 
 // What those need that do more than return or wait.
 
@@ -365,6 +385,11 @@ fn instructions(memory: &mut Memory, behaviour: Behaviour) -> String {
         Behaviour::Waits(ms) => format!(
             "(call $block (call $subscribe (i64.const {})))",
             ms * 1_000_000
+        ),
+        Behaviour::ReadsClock(times) => format!(
+            "(local $left i32) (local.set $left (i32.const {times}))
+            (loop $reads (drop (call $now))
+                (br_if $reads (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))"
         ),
         Behaviour::Does(acts) => acts.iter().map(|one| act(memory, *one)).collect(),
     }

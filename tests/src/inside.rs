@@ -20,8 +20,8 @@ use tokio::time::Instant;
 
 use crate::guests;
 
-/// A sandbox that compiles with the program under test and keeps nothing.
-pub fn sandbox(guest_threads: usize) -> Result<Sandbox> {
+/// A sandbox that compiles with the program under test and keeps nothing, with so many slots for instances.
+pub fn sandbox(guest_threads: usize, slots: usize, wasi: WasiKind) -> Result<Sandbox> {
     Sandbox::new(Settings {
         child: ChildCommand {
             program: guests::longshore(),
@@ -30,9 +30,10 @@ pub fn sandbox(guest_threads: usize) -> Result<Sandbox> {
         artifacts: None,
         artifact_key: [0; 32],
         guest_threads,
+        slots,
         bounds: Bounds::default(),
         compile_limits: CompileLimits::default(),
-        wasi: WasiKind::Virtual,
+        wasi,
     })
 }
 

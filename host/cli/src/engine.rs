@@ -56,6 +56,7 @@ pub(crate) fn sandbox(numbers: &Numbers, cache: Option<Cache>) -> anyhow::Result
         artifacts,
         artifact_key,
         guest_threads: numbers.guest_threads,
+        slots: numbers.instance_slots,
         bounds: numbers.bounds(),
         compile_limits: numbers.compile,
         wasi: if numbers.server.durable {

@@ -20,6 +20,8 @@ pub(crate) struct Numbers {
     pub(crate) folder_ms: u64,
     /// Threads for guests.
     pub(crate) guest_threads: usize,
+    /// Places for instances that are made beforehand.
+    pub(crate) instance_slots: usize,
 }
 
 impl Default for Numbers {
@@ -30,6 +32,8 @@ impl Default for Numbers {
             bounds: Bounds::default(),
             folder_ms: 2_000,
             guest_threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+            // As many as there are instances when every place for a run is taken and as many wait as may, and some.
+            instance_slots: 384,
         }
     }
 }
@@ -254,6 +258,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("page", "tools on one page of a list", |n| Usize(&mut n.server.page)).at_least(1),
     key("guest_threads", "threads for guests; the default is one for each core", |n| Usize(&mut n.guest_threads)).at_least(1).up_to(1024),
     key("handoff", "calls that are held for too long go on as tasks that are followed by tools", |n| Bool(&mut n.server.handoff)).switch(),
+    key("instance_slots", "places for instances that are made beforehand; what finds none starts more slowly", |n| Usize(&mut n.instance_slots)).up_to(16_384),
     key("durable", "what runs see is recorded, so that they go on after a crash", |n| Bool(&mut n.server.durable)).switch(),
     key("limits.memory_mib", "memory of a run", |n| U64(&mut n.server.limits.memory_bytes)).mib(GUEST_MEMORY_MIB).at_least(1),
     key("limits.table_elements", "table elements of a run", |n| U64(&mut n.server.limits.table_elements)),

@@ -61,9 +61,13 @@ impl Artifacts {
         Self { dir, key }
     }
 
-    /// The component of a digest, if its native code is kept and fits this engine.
-    #[must_use]
-    pub fn load(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
+    /// What is made of the native code of a digest, if that is kept and fits this engine.
+    pub fn load<T>(
+        &self,
+        engine: &Engine,
+        digest: &Digest,
+        instate: impl FnOnce(&Artifact) -> wasmtime::Result<T>,
+    ) -> Option<T> {
         let dir = self.dir.as_ref()?;
         let name = name(engine, digest);
         let artifact = match self.open(dir, &name) {
@@ -74,7 +78,7 @@ impl Artifacts {
                 return None;
             }
         };
-        self.instate(engine, &artifact)
+        instate(&artifact)
             .inspect_err(|error| tracing::warn!(name, %error, "kept native code does not load; it is compiled again"))
             .ok()
     }
@@ -255,7 +259,7 @@ mod tests {
         }
 
         fn loads(&self) -> bool {
-            self.artifacts.load(&self.engine, &DIGEST).is_some()
+            loads(&self.artifacts, &self.engine, &DIGEST)
         }
 
         fn file(&self) -> std::path::PathBuf {
@@ -265,6 +269,11 @@ mod tests {
         fn files(&self) -> usize {
             self.place.path().read_dir().unwrap().count()
         }
+    }
+
+    fn loads(artifacts: &Artifacts, engine: &Engine, digest: &Digest) -> bool {
+        let instate = |artifact: &Artifact| artifacts.instate(engine, artifact);
+        artifacts.load(engine, digest, instate).is_some()
     }
 
     fn artifacts(place: &tempfile::TempDir, key: u8) -> Artifacts {
@@ -285,7 +294,7 @@ mod tests {
             kept.file().metadata().unwrap().permissions().mode() & 0o777,
             0o600
         );
-        assert!(kept.artifacts.load(&kept.engine, &[0; 32]).is_none());
+        assert!(!loads(&kept.artifacts, &kept.engine, &[0; 32]));
         kept.artifacts.forget(&[0; 32]).unwrap();
         assert!(kept.loads());
         kept.artifacts.forget(&DIGEST).unwrap();
@@ -327,17 +336,11 @@ mod tests {
             kept.place.path().join(name(&kept.engine, &other)),
         )
         .unwrap();
-        assert!(kept.artifacts.load(&kept.engine, &other).is_none());
-        assert!(
-            artifacts(&kept.place, 2)
-                .load(&kept.engine, &DIGEST)
-                .is_none()
-        );
-        assert!(
-            artifacts(&kept.place, 1)
-                .load(&kept.engine, &DIGEST)
-                .is_some()
-        );
+        assert!(!loads(&kept.artifacts, &kept.engine, &other));
+        for (key, is_ours) in [(1, true), (2, false)] {
+            let artifacts = artifacts(&kept.place, key);
+            assert_eq!(loads(&artifacts, &kept.engine, &DIGEST), is_ours);
+        }
     }
 
     #[test]
@@ -355,7 +358,7 @@ mod tests {
         let mut config = engine::config();
         config.epoch_interruption(false);
         let other = Engine::new(&config).unwrap();
-        assert!(kept.artifacts.load(&other, &DIGEST).is_none());
+        assert!(!loads(&kept.artifacts, &other, &DIGEST));
         let artifact = kept
             .artifacts
             .open(
@@ -374,6 +377,6 @@ mod tests {
             .keep(&kept.engine, &DIGEST, &Artifact(Vec::new()))
             .unwrap();
         nowhere.forget(&DIGEST).unwrap();
-        assert!(nowhere.load(&kept.engine, &DIGEST).is_none());
+        assert!(!loads(&nowhere, &kept.engine, &DIGEST));
     }
 }

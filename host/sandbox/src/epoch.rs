@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use wasmtime::Engine;
+use crate::pool::Engines;
 
 /// One turn of a guest on a thread, and the most that an unattended guest can be late.
 const TICK: Duration = Duration::from_millis(10);
@@ -21,17 +21,17 @@ pub(crate) struct Ticker {
 
 impl Ticker {
     /// Starts the thread. `live` counts the instances that need ticks to end.
-    pub(crate) fn start(engine: Engine, live: Arc<AtomicU64>) -> std::io::Result<Self> {
+    pub(crate) fn start(engines: Engines, live: Arc<AtomicU64>) -> std::io::Result<Self> {
         let (dropped, is_dropped) = mpsc::channel::<()>();
         let thread = std::thread::Builder::new()
             .name("epoch".into())
             .spawn(move || {
                 while let Err(RecvTimeoutError::Timeout) = is_dropped.recv_timeout(TICK) {
-                    engine.increment_epoch();
+                    engines.increment_epoch();
                 }
                 let until = Instant::now() + LEAVING;
                 while live.load(Ordering::Acquire) > 0 && Instant::now() < until {
-                    engine.increment_epoch();
+                    engines.increment_epoch();
                     std::thread::sleep(TICK);
                 }
             })?;

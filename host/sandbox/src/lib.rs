@@ -29,6 +29,7 @@ mod memory;
 mod nobody;
 mod output;
 pub mod outside;
+mod pool;
 pub mod precheck;
 pub mod refusal;
 mod ring;

@@ -12,6 +12,7 @@ use crate::bindings::longshore::tool::types::{CallError, ToolResult};
 use crate::bindings::{Guest, GuestIndices};
 use crate::fault::Halt;
 use crate::host::State;
+use crate::pool::{Each, Engines};
 use crate::precheck::Facts;
 use crate::refusal::{Reason, Refusal};
 use crate::sandbox::WasiKind;
@@ -27,7 +28,10 @@ pub(crate) type Returned = Result<ToolResult, CallError>;
 type Resume = (&'static str, &'static str, &'static [u8]);
 
 /// A component that fits, ready to be instantiated.
-pub(crate) struct Fitted {
+pub(crate) type Fitted = Each<Form>;
+
+/// The same for one engine.
+pub(crate) struct Form {
     ready: InstancePre<State>,
     tools: GuestIndices,
     /// Where it goes on from a restart point, if it saves any.
@@ -41,7 +45,7 @@ pub(crate) struct Entered {
     resume: Option<TypedFunc<Resume, (Returned,)>>,
 }
 
-impl Fitted {
+impl Form {
     /// Makes an instance; its start functions run here.
     pub(crate) async fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Entered> {
         let instance = self.ready.instantiate_async(&mut *store).await?;
@@ -72,15 +76,35 @@ impl Entered {
     }
 }
 
-/// Everything that a component may import.
-pub(crate) struct Links {
+/// Everything that a component may import, for each engine.
+pub(crate) struct Links(Each<Link>);
+
+/// The same for one.
+struct Link {
     linker: Linker<State>,
 }
 
 impl Links {
+    /// Everything that there is.
+    pub(crate) fn new(engines: &Engines, kind: WasiKind) -> wasmtime::Result<Self> {
+        engines.each(|engine| Link::new(engine, kind)).map(Self)
+    }
+
+    /// The component, ready to be instantiated, or why it cannot be.
+    pub(crate) fn fit(&self, component: &Each<Component>) -> Result<Fitted, Refusal> {
+        let pooled = match (&self.0.pooled, &component.pooled) {
+            (Some(link), Some(component)) => Some(link.fit(component)?),
+            _ => None,
+        };
+        let own = self.0.own.fit(&component.own)?;
+        Ok(Fitted { own, pooled })
+    }
+}
+
+impl Link {
     /// The whole WASI 0.2 command world, outgoing HTTP, and our own package: always all of it, for
     /// what a component may really do is decided behind each import.
-    pub(crate) fn new(engine: &Engine, kind: WasiKind) -> wasmtime::Result<Self> {
+    fn new(engine: &Engine, kind: WasiKind) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(engine);
         match kind {
             WasiKind::Virtual => wasi::add_to_linker(&mut linker)?,
@@ -93,8 +117,7 @@ impl Links {
         Ok(Self { linker })
     }
 
-    /// The component, ready to be instantiated, or why it cannot be.
-    pub(crate) fn fit(&self, component: &Component) -> Result<Fitted, Refusal> {
+    fn fit(&self, component: &Component) -> Result<Form, Refusal> {
         let checkpoint = self.check_imports(component)?;
         let ready = self
             .linker
@@ -103,7 +126,7 @@ impl Links {
         let resume = check_exports(component, &ready, checkpoint.as_deref())?;
         let tools = GuestIndices::new(&ready)
             .map_err(|error| Refusal::new(Reason::World, format!("{error:#}")))?;
-        Ok(Fitted {
+        Ok(Form {
             ready,
             tools,
             resume,

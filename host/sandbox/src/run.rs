@@ -9,7 +9,8 @@ use futures_util::FutureExt as _;
 use longshore_journal::tape::Tape;
 use longshore_journal::world::World;
 use longshore_policy::limits::Limits;
-use wasmtime::{Engine, Store, UpdateDeadline};
+use tokio::sync::OwnedSemaphorePermit;
+use wasmtime::{Store, UpdateDeadline};
 
 use crate::control::{Control, StopReason};
 use crate::cpu::{Meter, Metered};
@@ -18,16 +19,17 @@ use crate::fault::{self, HOST_FAULT, Halt};
 use crate::hash;
 use crate::host::State;
 use crate::journal::{Entry, Journal, Spent};
-use crate::link::{Entered, Fitted};
+use crate::link::{Entered, Fitted, Form};
 use crate::output;
 use crate::outside::Outside;
+use crate::pool::{Engines, Place};
 use crate::ring::Ring;
 use crate::sandbox::WasiKind;
 
 /// What all runs of a process share.
 #[derive(Clone)]
 pub(crate) struct Room {
-    pub(crate) engine: Engine,
+    pub(crate) engines: Engines,
     pub(crate) wasi: WasiKind,
     /// Instances that exist.
     pub(crate) live: Arc<AtomicU64>,
@@ -110,8 +112,8 @@ pub(crate) async fn call_tool(
     let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
     let (life, mut world) = Life::begin(terms);
     loop {
-        let instance = Instance::new(room, life.clone(), world);
-        let called = instance.enter(component, async |entered, store| {
+        let instance = Instance::new(room, component, life.clone(), world);
+        let called = instance.enter(async |entered, store| {
             let returned = match &entry {
                 Entry::Call => {
                     let tools = entered.guest.longshore_tool_tools();
@@ -145,9 +147,9 @@ pub(crate) async fn list_tools(
     terms: Terms,
 ) -> Result<Vec<crate::sandbox::OfferedTool>, (Phase, Ending)> {
     let (life, world) = Life::begin(terms);
-    let instance = Instance::new(room, life, world);
+    let instance = Instance::new(room, component, life, world);
     let listed = instance
-        .enter(component, async |entered, store| {
+        .enter(async |entered, store| {
             let tools = entered.guest.longshore_tool_tools();
             tools.call_list_tools(store).await
         })
@@ -257,16 +259,18 @@ enum Left {
 }
 
 /// A Store and who may stop it.
-struct Instance {
+struct Instance<'a> {
+    form: &'a Form,
     store: Store<State>,
     control: Control,
     trail: Trail,
-    // Counted down after the Store is gone: fields are dropped in this order.
+    // These go after the Store is gone: fields are dropped in this order.
+    _slot: Option<OwnedSemaphorePermit>,
     _live: Live,
 }
 
-impl Instance {
-    fn new(room: &Room, life: Life, world: World) -> Self {
+impl<'a> Instance<'a> {
+    fn new(room: &'a Room, component: &'a Fitted, life: Life, world: World) -> Self {
         let live = Live::new(Arc::clone(&room.live));
         let Life {
             limits,
@@ -287,7 +291,12 @@ impl Instance {
             outside,
             control.clone(),
         );
-        let mut store = Store::new(&room.engine, state);
+        let Place {
+            engine,
+            of: form,
+            slot,
+        } = room.engines.place(component, &limits);
+        let mut store = Store::new(engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.hostcall_bytes).unwrap_or(usize::MAX));
         store.set_max_component_handles(usize::try_from(limits.handles).unwrap_or(usize::MAX));
@@ -325,9 +334,11 @@ impl Instance {
             ))
         });
         Self {
+            form,
             store,
             control,
             trail,
+            _slot: slot,
             _live: live,
         }
     }
@@ -335,7 +346,6 @@ impl Instance {
     /// Makes the instance and calls into it, until it returns, fails, or is stopped where it waits.
     async fn enter<T>(
         mut self,
-        component: &Fitted,
         call: impl AsyncFnOnce(&Entered, &mut Store<State>) -> wasmtime::Result<T>,
     ) -> Result<T, Left> {
         let mut phase = Phase::Starting;
@@ -344,7 +354,7 @@ impl Instance {
         }
         let store = &mut self.store;
         let guest = async {
-            let entered = component.instantiate(store).await?;
+            let entered = self.form.instantiate(store).await?;
             phase = Phase::Called;
             call(&entered, store).await
         };

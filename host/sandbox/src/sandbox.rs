@@ -13,14 +13,12 @@ use longshore_policy::limits::Limits;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
-use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::artifact::{Artifact, Artifacts, Digest};
 use crate::compile::{ChildCommand, CompileLimits, Compiler};
 use crate::control::{Control, StopReason};
 use crate::ending::{Ended, Ending, FaultKind, RingText};
-use crate::engine;
 use crate::epoch::Ticker;
 use crate::executor::RunKey;
 use crate::guests::Guests;
@@ -29,6 +27,7 @@ use crate::link::{self, Fitted, Links};
 use crate::memory::Memory;
 use crate::nobody::{Nobody, listing_origin};
 use crate::outside::Outside;
+use crate::pool::{Each, Engines};
 use crate::precheck::{self, Bounds};
 use crate::refusal::{Reason, Refusal};
 use crate::run::{self, Phase, Room, Terms, Trail};
@@ -55,6 +54,9 @@ pub struct Settings {
     pub artifact_key: [u8; 32],
     /// Threads for guests.
     pub guest_threads: usize,
+    /// Places for instances that are made beforehand, so that a call is not to wait for them. What finds none gets
+    /// memory of its own.
+    pub slots: usize,
     /// What an upload may hold.
     pub bounds: Bounds,
     /// What compiling it may take.
@@ -96,7 +98,7 @@ struct Inner {
     running: Arc<Mutex<HashMap<RunKey, Control>>>,
 }
 
-type Flight = BoxFuture<'static, Result<Component, Refusal>>;
+type Flight = BoxFuture<'static, Result<Each<Component>, Refusal>>;
 
 /// How long runs may take to end when all of this does.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -108,7 +110,7 @@ impl Drop for Inner {
             // A run that waits is in no queue: it has to be woken to be ended.
             control.stop(StopReason::Shutdown);
         }
-        self.room.engine.increment_epoch();
+        self.room.engines.increment_epoch();
         let until = Instant::now() + LEAVING;
         while self.room.live.load(Ordering::Acquire) > 0 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
@@ -247,6 +249,8 @@ pub struct Figures {
     pub live_stores: u64,
     /// Runs started so far.
     pub started: u64,
+    /// Instances that were made in a slot so far.
+    pub slotted: u64,
     /// Compilations begun so far.
     pub compiles: u64,
     /// Compilations that go on now.
@@ -263,23 +267,28 @@ impl Sandbox {
             artifacts,
             artifact_key,
             guest_threads,
+            slots,
             bounds,
             compile_limits,
             wasi,
         } = settings;
-        let engine = Engine::new(&engine::config())?;
+        let engines = Engines::new(slots)?;
         let remembers = artifacts.as_ref().map(Dir::try_clone).transpose()?;
         let live = Arc::<AtomicU64>::default();
-        let links = Links::new(&engine, wasi)?;
-        let nudged = engine.clone();
+        let links = Links::new(&engines, wasi)?;
+        let nudged = engines.clone();
         let guests = Guests::new(guest_threads, move || nudged.increment_epoch())
             .context("starting the guest threads")?;
-        let ticker = Ticker::start(engine.clone(), Arc::clone(&live))
+        let ticker = Ticker::start(engines.clone(), Arc::clone(&live))
             .context("starting the epoch thread")?;
         Ok(Self(Arc::new(Inner {
             guests,
             _ticker: ticker,
-            room: Room { engine, wasi, live },
+            room: Room {
+                engines,
+                wasi,
+                live,
+            },
             links,
             bounds,
             compiler: Compiler::new(child, compile_limits),
@@ -338,14 +347,14 @@ impl Sandbox {
     /// Whether the native code of a digest is kept, so that it is there at once.
     #[must_use]
     pub fn is_kept(&self, digest: &str) -> bool {
-        let engine = &self.0.room.engine;
+        let engine = self.0.room.engines.own();
         parse_digest(digest).is_some_and(|digest| self.0.artifacts.has(engine, &digest))
     }
 
     /// Lets a component be compiled again that was refused for what compiling it took.
     pub fn forgive(&self, digest: &str) {
         if let Some(digest) = parse_digest(digest) {
-            self.0.memory.forgive(&self.0.room.engine, &digest);
+            self.0.memory.forgive(self.0.room.engines.own(), &digest);
         }
     }
 
@@ -383,18 +392,23 @@ impl Sandbox {
         Ok(())
     }
 
-    async fn kept(&self, digest: Digest) -> Result<Option<Component>, Refusal> {
-        let engine = self.0.room.engine.clone();
+    async fn kept(&self, digest: Digest) -> Result<Option<Each<Component>>, Refusal> {
+        let engines = self.0.room.engines.clone();
         let artifacts = Arc::clone(&self.0.artifacts);
-        blocking(move || artifacts.load(&engine, &digest)).await
+        blocking(move || {
+            artifacts.load(engines.own(), &digest, |artifact| {
+                engines.instate(&artifacts, artifact)
+            })
+        })
+        .await
     }
 
-    async fn compile(&self, digest: Digest, bytes: Arc<[u8]>) -> Result<Component, Refusal> {
-        let engine = self.0.room.engine.clone();
+    async fn compile(&self, digest: Digest, bytes: Arc<[u8]>) -> Result<Each<Component>, Refusal> {
+        let engines = self.0.room.engines.clone();
         let memory = Arc::clone(&self.0.memory);
         let recall = blocking({
-            let (engine, memory) = (engine.clone(), Arc::clone(&memory));
-            move || memory.recall(&engine, &digest)
+            let (engines, memory) = (engines.clone(), Arc::clone(&memory));
+            move || memory.recall(engines.own(), &digest)
         });
         if let Some(refusal) = recall.await? {
             return Err(refusal);
@@ -404,29 +418,33 @@ impl Sandbox {
             Ok(artifact) => artifact,
             Err(refusal) => {
                 let noted = refusal.clone();
-                blocking(move || memory.note(&engine, &digest, &noted)).await?;
+                blocking(move || memory.note(engines.own(), &digest, &noted)).await?;
                 return Err(refusal);
             }
         };
         let artifacts = Arc::clone(&self.0.artifacts);
         blocking(move || {
-            if let Err(error) = artifacts.keep(&engine, &digest, &artifact) {
+            if let Err(error) = artifacts.keep(engines.own(), &digest, &artifact) {
                 tracing::warn!(%error, "native code is not kept; it will be compiled again");
             }
-            artifacts
-                .instate(&engine, &artifact)
+            engines
+                .instate(&artifacts, &artifact)
                 .map_err(|error| host(format!("loading native code: {error:#}")))
         })
         .await?
     }
 
+    /// A component that is compiled in this very process, as only what is ours may be.
     #[cfg(test)]
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.0.room.engine
+    pub(crate) fn fit_here(&self, bytes: &[u8]) -> wasmtime::Result<Result<Prepared, Refusal>> {
+        let engines = &self.0.room.engines;
+        let artifact = Artifact::compiled(engines.own().precompile_component(bytes)?);
+        let component = engines.instate(&self.0.artifacts, &artifact)?;
+        Ok(self.fit(&component))
     }
 
-    pub(crate) fn fit(&self, component: &Component) -> Result<Prepared, Refusal> {
-        let imports = link::imports(component);
+    fn fit(&self, component: &Each<Component>) -> Result<Prepared, Refusal> {
+        let imports = link::imports(&component.own);
         let component = self.0.links.fit(component)?;
         Ok(Prepared(Arc::new(Ready { component, imports })))
     }
@@ -544,7 +562,7 @@ impl Sandbox {
         // A guest that computes looks at its next epoch: now. One that stands in the queue of those that
         // compute would look when its turn comes, behind all others.
         self.0.guests.boost(control.run());
-        self.0.room.engine.increment_epoch();
+        self.0.room.engines.increment_epoch();
     }
 
     /// Tells a run that it is cancelled. It ends when it wants to.
@@ -558,6 +576,7 @@ impl Sandbox {
         Figures {
             live_stores: self.0.room.live.load(Ordering::Acquire),
             started: self.0.started.load(Ordering::Relaxed),
+            slotted: self.0.room.engines.slotted(),
             compiles: self.0.compiles.load(Ordering::Relaxed),
             compiling: self.0.compiler.busy() as u64,
             guest_threads: self.0.guests.threads() as u64,

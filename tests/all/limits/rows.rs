@@ -15,7 +15,7 @@ pub(super) enum AtZero {
 use AtZero::{NoNumber, Refused, Serves};
 
 /// Settings that bound nothing: they say how fast and how often.
-pub(super) const NO_LIMITS: [(&str, AtZero); 22] = [
+pub(super) const NO_LIMITS: [(&str, AtZero); 23] = [
     ("listen", NoNumber),
     ("components.dir", NoNumber),
     ("components.poll_ms", Refused),
@@ -28,6 +28,7 @@ pub(super) const NO_LIMITS: [(&str, AtZero); 22] = [
     ("status_every_ms", Serves),
     ("progress_every_ms", Serves),
     ("guest_threads", Refused),
+    ("instance_slots", Serves),
     ("durable", NoNumber),
     ("handoff", NoNumber),
     ("beat_ms", Refused),

@@ -9,7 +9,6 @@ use longshore_journal::record::{Record, What};
 use longshore_journal::tape::Total;
 use longshore_journal::world::{After, Begin};
 use longshore_policy::limits::Limits;
-use wasmtime::component::Component;
 
 use super::kit::{
     Guest, SLEEPY, SPIN, fault_of, fit, origin, prepared, report, restartable, run_of, sandbox,
@@ -167,9 +166,9 @@ impl Play {
             "{}/../../guest-examples/target/components/{name}.wasm",
             env!("CARGO_MANIFEST_DIR")
         );
-        let component = Component::from_file(sandbox.engine(), &path)
+        let bytes = std::fs::read(&path)
             .unwrap_or_else(|error| panic!("{path}: {error}; `just guests` builds it"));
-        let prepared = sandbox.fit(&component).unwrap();
+        let prepared = sandbox.fit_here(&bytes).unwrap().unwrap();
         Self {
             sandbox,
             prepared,

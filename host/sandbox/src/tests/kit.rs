@@ -9,7 +9,6 @@ use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use wasmtime::component::Component;
 
 use crate::compile::{ChildCommand, CompileLimits};
 use crate::control::Control;
@@ -28,6 +27,11 @@ pub(super) fn sandbox(threads: usize) -> Sandbox {
 }
 
 pub(super) fn sandbox_with(wasi: WasiKind, threads: usize) -> Sandbox {
+    sandbox_of(wasi, threads, 8)
+}
+
+/// One with that many slots.
+pub(super) fn sandbox_of(wasi: WasiKind, threads: usize, slots: usize) -> Sandbox {
     let settings = Settings {
         child: ChildCommand {
             program: "/nowhere".into(),
@@ -36,6 +40,7 @@ pub(super) fn sandbox_with(wasi: WasiKind, threads: usize) -> Sandbox {
         artifacts: None,
         artifact_key: [0; 32],
         guest_threads: threads,
+        slots,
         bounds: Bounds::default(),
         compile_limits: CompileLimits::default(),
         wasi,
@@ -46,9 +51,8 @@ pub(super) fn sandbox_with(wasi: WasiKind, threads: usize) -> Sandbox {
 /// A guest in this very process: the texts here are ours.
 pub(super) fn fit(sandbox: &Sandbox, text: &str) -> Result<Prepared, Refusal> {
     let bytes = wat::parse_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let component =
-        Component::new(sandbox.engine(), bytes).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
-    sandbox.fit(&component)
+    let compiled = sandbox.fit_here(&bytes);
+    compiled.unwrap_or_else(|error| panic!("{error:?}\n{text}"))
 }
 
 pub(super) fn prepared(sandbox: &Sandbox, guest: &Guest<'_>) -> Prepared {

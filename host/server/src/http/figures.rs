@@ -25,6 +25,7 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
             "live": server.runs.count(),
             "liveStores": sandbox.live_stores,
             "started": sandbox.started,
+            "slotted": sandbox.slotted,
             "queued": server.admission.waiting(),
             "parked": server.alarms.count(),
             "joined": server.attending.count(),

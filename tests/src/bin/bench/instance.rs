@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use longshore_sandbox::ending::Ending;
-use longshore_sandbox::sandbox::{FirstTurn, Prepared, Sandbox};
+use longshore_sandbox::sandbox::{FirstTurn, Prepared, Sandbox, WasiKind};
 use longshore_tests::guests;
 use longshore_tests::inside;
 use longshore_tests::usage::cpu_of_this_thread;
@@ -22,8 +22,17 @@ struct Spent {
 }
 
 pub(crate) async fn measure() -> Result<()> {
-    part("instantiate + call + drop of `hello`, in process, every limit on");
-    let sandbox = inside::sandbox(2)?;
+    for (slots, place) in [(16, "in slots"), (0, "in memory of its own")] {
+        part(&format!(
+            "instantiate + call + drop of `hello`, in process, every limit on, {place}"
+        ));
+        measure_with(slots).await?;
+    }
+    Ok(())
+}
+
+async fn measure_with(slots: usize) -> Result<()> {
+    let sandbox = inside::sandbox(2, slots, WasiKind::Virtual)?;
     let bytes = std::fs::read(guests::component("hello"))?;
     let prepared = inside::prepare(&sandbox, &bytes).await?;
     on_threads(1, || calls(&sandbox, &prepared))?;

@@ -11,11 +11,12 @@ mod held;
 mod instance;
 mod memory;
 mod spinners;
+mod wasi;
 
 use anyhow::{Result, bail};
 
 /// One part of the bench, by the name under which it can be run alone.
-const PARTS: [&str; 5] = ["instance", "held", "durable", "spinners", "memory"];
+const PARTS: [&str; 6] = ["instance", "wasi", "held", "durable", "spinners", "memory"];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -31,6 +32,7 @@ async fn main() -> Result<()> {
     for part in asked {
         match part.as_str() {
             "instance" => instance::measure().await?,
+            "wasi" => wasi::measure().await?,
             "held" => held::measure().await?,
             "durable" => durable::measure().await?,
             "spinners" => spinners::measure().await?,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use longshore_sandbox::control::StopReason;
-use longshore_sandbox::sandbox::FirstTurn;
+use longshore_sandbox::sandbox::{FirstTurn, WasiKind};
 use longshore_tests::guests;
 use longshore_tests::inside;
 use longshore_tests::kept::{Kept, Prepared};
@@ -106,7 +106,7 @@ pub(crate) async fn measure() -> Result<()> {
 
 /// The same without a server: how much CPU a run uses once it is told to stop.
 async fn stops() -> Result<()> {
-    let sandbox = inside::sandbox(2)?;
+    let sandbox = inside::sandbox(2, 32, WasiKind::Virtual)?;
     let bytes = std::fs::read(guests::component("spin"))?;
     let prepared = inside::prepare(&sandbox, &bytes).await?;
     let start = || {
