@@ -2,14 +2,14 @@
 
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{
-    Component, ComponentExportIndex, ComponentNamedList, HasSelf, InstancePre, Lift, Linker, Lower,
-    TypedFunc,
+    Component, ComponentExportIndex, ComponentNamedList, HasSelf, Instance, InstancePre, Lift,
+    Linker, Lower,
 };
 use wasmtime::{Engine, Store};
 
+use crate::bindings::Guest;
 use crate::bindings::exports::longshore::tool::tools::Tool;
 use crate::bindings::longshore::tool::types::{CallError, ToolResult};
-use crate::bindings::{Guest, GuestIndices};
 use crate::fault::Halt;
 use crate::host::State;
 use crate::pool::{Each, Engines};
@@ -25,7 +25,8 @@ const RESTART: &str = "longshore:tool/restart@0.1.0";
 
 /// What a tool returns.
 pub(crate) type Returned = Result<ToolResult, CallError>;
-type Resume = (&'static str, &'static str, &'static [u8]);
+type Call<'a> = (&'a str, &'a str);
+type Resume<'a> = (&'a str, &'a str, &'a [u8]);
 
 /// A component that fits, ready to be instantiated.
 pub(crate) type Fitted = Each<Form>;
@@ -33,32 +34,56 @@ pub(crate) type Fitted = Each<Form>;
 /// The same for one engine.
 pub(crate) struct Form {
     ready: InstancePre<State>,
-    tools: GuestIndices,
+    list_tools: ComponentExportIndex,
+    call_tool: ComponentExportIndex,
     /// Where it goes on from a restart point, if it saves any.
     resume: Option<ComponentExportIndex>,
 }
 
-/// An instance of one.
-pub(crate) struct Entered {
-    /// Its tools.
-    pub(crate) guest: Guest,
-    resume: Option<TypedFunc<Resume, (Returned,)>>,
+/// An instance of one. Its functions are looked up when they are called: a run calls one of them.
+pub(crate) struct Entered<'a> {
+    instance: Instance,
+    form: &'a Form,
 }
 
 impl Form {
     /// Makes an instance; its start functions run here.
-    pub(crate) async fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Entered> {
-        let instance = self.ready.instantiate_async(&mut *store).await?;
-        let guest = self.tools.load(&mut *store, &instance)?;
-        let resume = match &self.resume {
-            Some(index) => Some(instance.get_typed_func(&mut *store, index)?),
-            None => None,
-        };
-        Ok(Entered { guest, resume })
+    pub(crate) async fn instantiate(
+        &self,
+        store: &mut Store<State>,
+    ) -> wasmtime::Result<Entered<'_>> {
+        let instance = self.ready.instantiate_async(store).await?;
+        Ok(Entered {
+            instance,
+            form: self,
+        })
     }
 }
 
-impl Entered {
+impl Entered<'_> {
+    /// Lists the tools.
+    pub(crate) async fn list_tools(&self, store: &mut Store<State>) -> wasmtime::Result<Vec<Tool>> {
+        let list = self
+            .instance
+            .get_typed_func::<(), (Vec<Tool>,)>(&mut *store, &self.form.list_tools)?;
+        let (tools,) = list.call_async(store, ()).await?;
+        Ok(tools)
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call_tool(
+        &self,
+        store: &mut Store<State>,
+        tool: &str,
+        arguments: &str,
+    ) -> wasmtime::Result<Returned> {
+        let call = self
+            .instance
+            .get_typed_func::<Call<'_>, (Returned,)>(&mut *store, &self.form.call_tool)?;
+        let (returned,) = call.call_async(store, (tool, arguments)).await?;
+        Ok(returned)
+    }
+
     /// Goes on from a restart point.
     pub(crate) async fn resume_tool(
         &self,
@@ -67,10 +92,13 @@ impl Entered {
         arguments: &str,
         state: &[u8],
     ) -> wasmtime::Result<Returned> {
-        let Some(resume) = &self.resume else {
+        let Some(index) = &self.form.resume else {
             // A component that saves restart points has it, or it was refused.
             return Err(Halt::Bug("a restart point of a component that saves none".into()).into());
         };
+        let resume = self
+            .instance
+            .get_typed_func::<Resume<'_>, (Returned,)>(&mut *store, index)?;
         let (returned,) = resume.call_async(store, (tool, arguments, state)).await?;
         Ok(returned)
     }
@@ -123,14 +151,7 @@ impl Link {
             .linker
             .instantiate_pre(component)
             .map_err(|error| Refusal::new(Reason::Import, format!("{error:#}")))?;
-        let resume = check_exports(component, &ready, checkpoint.as_deref())?;
-        let tools = GuestIndices::new(&ready)
-            .map_err(|error| Refusal::new(Reason::World, format!("{error:#}")))?;
-        Ok(Form {
-            ready,
-            tools,
-            resume,
-        })
+        check_exports(component, ready, checkpoint.as_deref())
     }
 
     /// Refuses unknown packages, and finds the import through which restart points are saved.
@@ -216,12 +237,12 @@ fn world(message: String) -> Refusal {
     Refusal::new(Reason::World, message)
 }
 
-/// Checks what is called later, and finds what not every component has.
+/// Checks and finds what is called later.
 fn check_exports(
     component: &Component,
-    ready: &InstancePre<State>,
+    ready: InstancePre<State>,
     checkpoint: Option<&str>,
-) -> Result<Option<ComponentExportIndex>, Refusal> {
+) -> Result<Form, Refusal> {
     let kind = component.component_type();
     let engine = component.engine();
     let names = || kind.exports(engine).map(|(name, _)| name);
@@ -229,18 +250,21 @@ fn check_exports(
     let Some(tools) = component.get_export_index(None, TOOLS) else {
         return Err(no_tools(names()));
     };
-    typecheck::<(), (Vec<Tool>,)>(component, ready, (TOOLS, &tools), "list-tools")?;
-    typecheck::<(&str, &str), (Returned,)>(component, ready, (TOOLS, &tools), "call-tool")?;
-    match restart {
-        Some(restart) => typecheck::<(&str, &str, &[u8]), (Returned,)>(
-            component,
-            ready,
-            (RESTART, &restart),
-            "resume-tool",
-        )
-        .map(Some),
-        None => Ok(None),
-    }
+    let of_tools = (TOOLS, &tools);
+    let list_tools = typecheck::<(), (Vec<Tool>,)>(component, &ready, of_tools, "list-tools")?;
+    let call_tool = typecheck::<Call<'_>, (Returned,)>(component, &ready, of_tools, "call-tool")?;
+    let resume = restart
+        .map(|restart| {
+            let of_restart = (RESTART, &restart);
+            typecheck::<Resume<'_>, (Returned,)>(component, &ready, of_restart, "resume-tool")
+        })
+        .transpose()?;
+    Ok(Form {
+        ready,
+        list_tools,
+        call_tool,
+        resume,
+    })
 }
 
 /// Where a component goes on from its restart points. It has to be able to save some and to go on from

@@ -106,7 +106,7 @@ pub(crate) async fn call_tool(
     component: &Fitted,
     mut terms: Terms,
     tool: &str,
-    arguments: &String,
+    arguments: &str,
 ) -> Ending {
     let limits = terms.limits.clone();
     let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
@@ -115,10 +115,7 @@ pub(crate) async fn call_tool(
         let instance = Instance::new(room, component, life.clone(), world);
         let called = instance.enter(async |entered, store| {
             let returned = match &entry {
-                Entry::Call => {
-                    let tools = entered.guest.longshore_tool_tools();
-                    tools.call_call_tool(&mut *store, tool, arguments).await?
-                }
+                Entry::Call => entered.call_tool(store, tool, arguments).await?,
                 Entry::Resume(state) => {
                     entered
                         .resume_tool(&mut *store, tool, arguments, state)
@@ -149,10 +146,7 @@ pub(crate) async fn list_tools(
     let (life, world) = Life::begin(terms);
     let instance = Instance::new(room, component, life, world);
     let listed = instance
-        .enter(async |entered, store| {
-            let tools = entered.guest.longshore_tool_tools();
-            tools.call_list_tools(store).await
-        })
+        .enter(async |entered, store| entered.list_tools(store).await)
         .await;
     match listed {
         Ok(listed) => Ok(listed.into_iter().map(output::offered).collect()),
@@ -346,7 +340,7 @@ impl<'a> Instance<'a> {
     /// Makes the instance and calls into it, until it returns, fails, or is stopped where it waits.
     async fn enter<T>(
         mut self,
-        call: impl AsyncFnOnce(&Entered, &mut Store<State>) -> wasmtime::Result<T>,
+        call: impl AsyncFnOnce(&Entered<'_>, &mut Store<State>) -> wasmtime::Result<T>,
     ) -> Result<T, Left> {
         let mut phase = Phase::Starting;
         if let Some(reason) = self.control.stopped() {
