@@ -2,6 +2,9 @@
 //! it was at work, which is also the time in which it waited for a thread, but not for anything else.
 //!
 //! What it takes to repeat a run's past is counted apart, so that none dies of its own history.
+//!
+//! To ask for CPU time is a system call, and most runs are over within their first turn, on a thread that seldom has to
+//! share its core. So that turn is charged the time that passes, which is no less, until its first epoch.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,12 +15,18 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// In place of the thread's CPU time when a poll began.
+const NOT_ASKED: u64 = u64::MAX;
+
 /// The time of one run. Written by whichever thread polls it, one at a time.
 #[derive(Debug)]
 pub(crate) struct Meter {
     used_ns: AtomicU64,
-    /// The thread's own CPU time when the poll that is going on began.
+    /// The thread's own CPU time when the poll that is going on began, if it was asked for, and the time on the wall.
     poll_began_ns: AtomicU64,
+    poll_began_wall_ns: AtomicU64,
+    /// The next poll is charged the time that passes.
+    by_wall: AtomicBool,
     active_ns: AtomicU64,
     /// Since when it has been at work, counted from `origin`.
     active_since_ns: AtomicU64,
@@ -37,6 +46,8 @@ impl Meter {
         Self {
             used_ns: AtomicU64::new(0),
             poll_began_ns: AtomicU64::new(0),
+            poll_began_wall_ns: AtomicU64::new(0),
+            by_wall: AtomicBool::new(false),
             active_ns: AtomicU64::new(0),
             active_since_ns: AtomicU64::new(0),
             gave_way: AtomicBool::new(false),
@@ -45,6 +56,11 @@ impl Meter {
             replay_active_ns: AtomicU64::new(0),
             origin: Instant::now(),
         }
+    }
+
+    /// The first turn is where a thread is seldom kept from running: what passes is near enough to what is used.
+    pub(crate) fn charge_first_by_wall(&self) {
+        self.by_wall.store(true, Ordering::Release);
     }
 
     /// Nanoseconds of CPU time used by all polls before, less those of the repetition.
@@ -99,8 +115,23 @@ impl Meter {
     }
 
     fn all_used_until_now_ns(&self) -> u64 {
-        let began = self.poll_began_ns.load(Ordering::Acquire);
-        self.used_ns.load(Ordering::Acquire) + thread_cpu_ns().saturating_sub(began)
+        let used = self.poll_used_ns();
+        if self.poll_began_ns.load(Ordering::Acquire) == NOT_ASKED {
+            // It takes long after all: from here on it is charged what its thread uses.
+            let began = thread_cpu_ns().wrapping_sub(used);
+            self.poll_began_ns.store(began, Ordering::Release);
+        }
+        self.used_ns.load(Ordering::Acquire) + used
+    }
+
+    fn poll_used_ns(&self) -> u64 {
+        match self.poll_began_ns.load(Ordering::Acquire) {
+            NOT_ASKED => {
+                let began = self.poll_began_wall_ns.load(Ordering::Acquire);
+                self.wall_ns().saturating_sub(began)
+            }
+            began => thread_cpu_ns().wrapping_sub(began),
+        }
     }
 
     fn all_active_until_now_ns(&self) -> u64 {
@@ -118,16 +149,22 @@ impl Meter {
     }
 
     fn begin(&self) {
-        self.poll_began_ns.store(thread_cpu_ns(), Ordering::Release);
+        let wall = self.wall_ns();
+        let used = if self.by_wall.swap(false, Ordering::AcqRel) {
+            NOT_ASKED
+        } else {
+            thread_cpu_ns()
+        };
+        self.poll_began_ns.store(used, Ordering::Release);
+        self.poll_began_wall_ns.store(wall, Ordering::Release);
         if !self.gave_way.swap(false, Ordering::AcqRel) {
-            self.active_since_ns
-                .store(self.wall_ns(), Ordering::Release);
+            self.active_since_ns.store(wall, Ordering::Release);
         }
     }
 
     fn end(&self) {
-        self.used_ns
-            .store(self.all_used_until_now_ns(), Ordering::Release);
+        let used = self.used_ns.load(Ordering::Acquire) + self.poll_used_ns();
+        self.used_ns.store(used, Ordering::Release);
         if !self.gave_way.load(Ordering::Acquire) {
             self.active_ns
                 .store(self.all_active_until_now_ns(), Ordering::Release);
@@ -205,6 +242,31 @@ mod tests {
         });
         runtime.block_on(computed);
         assert!(meter.used_ns() >= 30_000_000, "{}", meter.used_ns());
+    }
+
+    #[test]
+    fn a_first_turn_is_charged_the_time_that_passes_until_it_is_asked() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let meter = Arc::new(Meter::new(false));
+        meter.charge_first_by_wall();
+        let inner = Arc::clone(&meter);
+        let run = Metered::new(Arc::clone(&meter), async move {
+            std::thread::sleep(Duration::from_millis(30));
+            assert!(inner.used_until_now_ns() >= 30_000_000);
+            std::thread::sleep(Duration::from_millis(600));
+            inner.used_until_now_ns()
+        });
+        let used = runtime.block_on(run);
+        assert!(used < 600_000_000, "a sleep was charged twice: {used}");
+        assert!((used..600_000_000).contains(&meter.used_ns()));
+        // The next turn is charged what its thread uses from the beginning.
+        let next = Metered::new(Arc::clone(&meter), async {
+            std::thread::sleep(Duration::from_millis(600));
+        });
+        runtime.block_on(next);
+        assert!(meter.used_ns() < 600_000_000);
     }
 
     #[test]

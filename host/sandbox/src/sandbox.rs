@@ -547,7 +547,10 @@ impl Sandbox {
         let called = run::guarded(&trail, called, |ending| ending);
         let whole = async move { report.send(called.await) };
         match first_turn {
-            FirstTurn::Here => self.0.guests.spawn_here(key, whole),
+            FirstTurn::Here => {
+                trail.meter.charge_first_by_wall();
+                self.0.guests.spawn_here(key, whole);
+            }
             FirstTurn::Queued => self.0.guests.spawn(key, whole),
         }
         Started {
