@@ -1,7 +1,8 @@
 //! Who may speak to this listener at all, and who to its admin API.
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use longshore_protocol::error::RpcError;
@@ -12,30 +13,24 @@ use super::admin::ApiError;
 use super::head::{self, Excess};
 use crate::reason::RequestReason;
 
-/// Lets through what has few and short headers, and was sent to this listener by its own name and by no
-/// foreign web page. A page that made its own name resolve to this machine is told apart by the name in
-/// `Host`; a page that sends blindly, by its `Origin` (MCP 2026-07-28, Streamable HTTP, security).
-pub(super) async fn own_host_and_origin(
-    State(app): State<App>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let settings = &app.server.settings;
-    if let Some(excess) = head::too_much(request.headers(), request.uri(), settings) {
-        return refuse_head(request.uri().path(), excess);
+/// The answer to what may not come in, if it may not: only that may which has few and short headers, and was sent to this
+/// listener by its own name and by no foreign web page. A page that made its own name resolve to this machine is told
+/// apart by the name in `Host`; a page that sends blindly, by its `Origin` (MCP 2026-07-28, Streamable HTTP, security).
+pub(super) fn keep_out(app: &App, headers: &HeaderMap, uri: &Uri) -> Option<Response> {
+    if let Some(excess) = head::too_much(headers, uri, &app.server.settings) {
+        return Some(refuse_head(uri.path(), excess));
     }
     let port = app.address.port();
-    let uri_host = request
-        .uri()
-        .authority()
-        .map(|authority| authority.as_str().to_owned());
-    if !is_own_host(request.headers(), uri_host.as_deref(), port) {
-        return refuse("the Host header names another server than this one");
+    let uri_host = uri.authority().map(Authority::as_str);
+    if !is_own_host(headers, uri_host, port) {
+        return Some(refuse("the Host header names another server than this one"));
     }
-    if !is_own_origin(request.headers(), port) {
-        return refuse("the Origin header names a web page that may not use this server");
+    if !is_own_origin(headers, port) {
+        return Some(refuse(
+            "the Origin header names a web page that may not use this server",
+        ));
     }
-    next.run(request).await
+    None
 }
 
 fn refuse_head(path: &str, excess: Excess) -> Response {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{self, StreamExt as _};
@@ -35,7 +35,7 @@ const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 const RETRY_AFTER_S: &str = "1";
 
 /// Answers whatever is sent to the endpoint.
-pub(super) async fn endpoint(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn endpoint(app: App, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     match parts.method {
         Method::POST => {}

@@ -19,7 +19,7 @@ use std::task::Poll;
 
 use axum::Router;
 use axum::middleware;
-use axum::routing::{any, get, post, put};
+use axum::routing::{get, post, put};
 
 pub use self::serve::{Admin, Bound, bind};
 use crate::server::Server;
@@ -37,23 +37,32 @@ pub(crate) struct App {
 
 /// Does something to its end, also when the client goes away in the middle of it: what is written to
 /// the store and what must follow it belong together.
-async fn whole<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+fn whole<T, Work>(work: Work) -> impl Future<Output = T> + use<T, Work>
+where
+    T: Send + 'static,
+    Work: Future<Output = T> + Send + 'static,
+{
+    // Boxed before it becomes part of another future, which would have to be moved with it.
     let mut work = Box::pin(work);
-    // Nobody can go away before it waits for something, so what never does needs no task of its own, nor the
-    // thread that would be woken for it.
-    if let Poll::Ready(value) = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
-        return value;
-    }
-    match tokio::spawn(work).await {
-        Ok(value) => value,
-        // Nobody aborts it, so it panicked: the connection ends as it would have here.
-        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    async move {
+        // Nobody can go away before it waits for something, so what never does needs no task of its own, nor the
+        // thread that would be woken for it.
+        let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
+        if let Poll::Ready(value) = first {
+            return value;
+        }
+        match tokio::spawn(work).await {
+            Ok(value) => value,
+            // Nobody aborts it, so it panicked: the connection ends as it would have here.
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
     }
 }
 
 /// Where MCP is spoken.
 const MCP: &str = "/mcp";
 
+/// Everything but that.
 fn router(app: App) -> Router {
     let admin = Router::new()
         .route("/components", get(admin::components))
@@ -78,13 +87,7 @@ fn router(app: App) -> Router {
             guard::admin_only,
         ));
     Router::new()
-        .route(MCP, any(mcp::endpoint))
         .nest("/v1", admin)
         .fallback(admin::nothing_here)
-        // Outermost, so that no foreign page reaches anything, not even an error that differs.
-        .layer(middleware::from_fn_with_state(
-            app.clone(),
-            guard::own_host_and_origin,
-        ))
         .with_state(app)
 }

@@ -1,11 +1,15 @@
 //! The listener and its connections.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -18,7 +22,7 @@ use tower::Service as _;
 
 use super::alarm::Alarm;
 use super::stall::Unstalled;
-use super::{App, router};
+use super::{App, MCP, guard, mcp, router};
 use crate::server::Server;
 
 /// Headers that are read beyond those that may be sent, so that whoever sends too many is told so; who sends even
@@ -95,7 +99,7 @@ impl Bound {
             admin_token: Arc::new(blake3::hash(admin.token.trim().as_bytes())),
             admin_token_place: admin.place.into(),
         };
-        let router = router(app);
+        let router = router(app.clone());
         let graceful = GracefulShutdown::new();
         tokio::pin!(stop);
         loop {
@@ -106,10 +110,9 @@ impl Bound {
             let Some((stream, place)) = accepted else {
                 continue;
             };
-            let router = router.clone();
+            let (app, router) = (app.clone(), router.clone());
             let service = service_fn(move |request: hyper::Request<Incoming>| {
-                let mut router = router.clone();
-                async move { router.call(request.map(Body::new)).await }
+                answer(app.clone(), router.clone(), request.map(Body::new))
             });
             let connection = http1::Builder::new()
                 .timer(Alarm::new())
@@ -135,6 +138,19 @@ impl Bound {
             tracing::warn!("requests that were still open were given up");
         }
     }
+}
+
+/// The answer to one request.
+async fn answer(app: App, mut router: Router, request: Request) -> Result<Response, Infallible> {
+    // First of all, so that no foreign page reaches anything, not even an error that differs.
+    if let Some(refusal) = guard::keep_out(&app, request.headers(), request.uri()) {
+        return Ok(refusal);
+    }
+    if request.uri().path() == MCP {
+        // A connection keeps room for this future while it says nothing, so it must not be a large one.
+        return Ok(Box::pin(mcp::endpoint(app, request)).await);
+    }
+    router.call(request).await
 }
 
 /// Connections at the same time: as many as were allowed, and as this process has descriptors for.
