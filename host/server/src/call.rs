@@ -9,16 +9,15 @@ use longshore_protocol::capability::Capability;
 use longshore_protocol::content::ToolResult;
 use longshore_protocol::error::RpcError;
 use longshore_protocol::headers::ParameterHeaders;
-use longshore_tasks::id::TaskId;
 use longshore_tasks::store::StoreError;
 use longshore_tasks::task::{Reach, Status, Task};
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use crate::again::{Again, Joined, Joining, SameCall};
 use crate::clock;
 use crate::components::Loaded;
 use crate::dispatch::store_trouble;
+use crate::fresh;
 use crate::handoff::{Followed, Following};
 use crate::presence::Presence;
 use crate::reason::RunReason;
@@ -201,7 +200,7 @@ impl Server {
         .min()
         .unwrap_or(self.settings.deadline_ms);
         let call = CallFacts {
-            id: TaskId(Uuid::new_v4()),
+            id: fresh::task_id(),
             created_at: now,
             component: entry.component.name.to_string(),
             digest: entry.component.digest.to_string(),

@@ -16,6 +16,7 @@ pub mod components;
 pub mod dispatch;
 pub mod folder;
 pub mod follow;
+mod fresh;
 pub mod handoff;
 pub mod history;
 pub mod http;
