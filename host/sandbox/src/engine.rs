@@ -15,8 +15,9 @@ const TABLES: u32 = 4;
 /// Elements of one table in the pool: as many as a run may have that was told nothing else.
 pub(crate) const POOLED_TABLE_ELEMENTS: usize = 100_000;
 /// Of a memory in the pool, the beginning that is overwritten when its guest is gone. The rest is given back to the
-/// system, which costs more the less is overwritten, and overwriting more costs more than it saves.
-const KEPT_MEMORY: usize = 64 * 1024;
+/// system, for which other threads are interrupted, and taken again page by page: twice the work of a small guest. So
+/// this is what one needs that has a stack of 64 KiB, data, and a little to spare; more would be slower for large ones.
+const KEPT_MEMORY: usize = 128 * 1024;
 /// The same of a table: that of most guests is smaller.
 const KEPT_TABLE: usize = 16 * 1024;
 
