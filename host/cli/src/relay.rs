@@ -8,11 +8,14 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Stdin};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::AbortHandle;
 
 use crate::exit::{Exit, Failure};
 
@@ -20,22 +23,51 @@ const SOCKET: &str = "stdio.sock";
 /// How long the other process may take from its lock to its socket: it may have much to load.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
+/// What a client may have said before it is answered for the first time.
+const UNHEARD_BYTES: usize = 1024 * 1024;
 /// How long the answers to what was said last may take.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// The socket of a server, which goes with it.
-pub(crate) struct Socket {
-    path: PathBuf,
+/// Others are served through the socket for as long as this is open.
+#[derive(Default)]
+pub(crate) struct Open(Mutex<Option<(PathBuf, AbortHandle)>>);
+
+impl Open {
+    /// Serves others by what comes of the listener, if there can be one.
+    pub(crate) fn serve<F>(data: &Path, accept: impl FnOnce(UnixListener) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        match listen(data) {
+            Ok((path, listener)) => {
+                let accepting = tokio::spawn(accept(listener)).abort_handle();
+                Self(Mutex::new(Some((path, accepting))))
+            }
+            Err(error) => {
+                tracing::warn!("no second `serve --stdio` can share this data: {error:#}");
+                Self::default()
+            }
+        }
+    }
+
+    /// Takes nobody new: this process ends, and whoever comes now waits for the data instead.
+    pub(crate) fn close(&self) {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((path, accepting)) = open {
+            accepting.abort();
+            let _it_is_made_anew_anyway = fs::remove_file(path);
+        }
+    }
 }
 
-impl Drop for Socket {
+impl Drop for Open {
     fn drop(&mut self) {
-        let _it_is_made_anew_anyway = fs::remove_file(&self.path);
+        self.close();
     }
 }
 
 /// Listens beside the data, whose lock this process holds.
-pub(crate) fn listen(data: &Path) -> anyhow::Result<(Socket, UnixListener)> {
+fn listen(data: &Path) -> anyhow::Result<(PathBuf, UnixListener)> {
     let path = data.join(SOCKET);
     match fs::remove_file(&path) {
         // Of a process that died.
@@ -48,7 +80,7 @@ pub(crate) fn listen(data: &Path) -> anyhow::Result<(Socket, UnixListener)> {
     let listener = UnixListener::bind(through(&directory)).with_context(making)?;
     // Whoever came before this is told apart by their user.
     fs::set_permissions(&path, Permissions::from_mode(0o600)).with_context(making)?;
-    Ok((Socket { path }, listener))
+    Ok((path, listener))
 }
 
 fn through(directory: &File) -> PathBuf {
@@ -91,15 +123,36 @@ pub(crate) async fn find<S>(
     }
 }
 
-/// Passes on what is said in both directions, until one of them ends.
-pub(crate) async fn pass_on(server: UnixStream) -> Result<(), Failure> {
+/// What came of passing on.
+pub(crate) enum Passed {
+    /// The client has said all, and was answered.
+    Over,
+    /// The server went before it said anything: it was about to end when it was found. Another one can take up what was
+    /// said to it.
+    Unheard,
+}
+
+/// Passes on what is said in both directions, until one of them ends. What the client has said so far is in `said`, for
+/// as long as nothing was answered.
+pub(crate) async fn pass_on(
+    server: UnixStream,
+    input: &mut Stdin,
+    said: &mut Vec<u8>,
+) -> Result<Passed, Failure> {
     let (mut from_server, mut to_server) = server.into_split();
+    let is_heard = AtomicBool::new(false);
     let there = async {
-        let (mut input, mut buffer) = (tokio::io::stdin(), vec![0; 64 * 1024]);
+        let mut buffer = vec![0; 64 * 1024];
+        if to_server.write_all(said).await.is_err() {
+            std::future::pending::<()>().await;
+        }
         loop {
             match input.read(&mut buffer).await {
                 Ok(0) | Err(_) => break,
                 Ok(read) => {
+                    if !is_heard.load(Ordering::Relaxed) && said.len() < UNHEARD_BYTES {
+                        said.extend_from_slice(&buffer[..read]);
+                    }
                     if to_server.write_all(&buffer[..read]).await.is_err() {
                         // The other direction says so as well, and more clearly.
                         std::future::pending::<()>().await;
@@ -116,6 +169,7 @@ pub(crate) async fn pass_on(server: UnixStream) -> Result<(), Failure> {
                 Ok(0) | Err(_) => return,
                 Ok(read) => read,
             };
+            is_heard.store(true, Ordering::Relaxed);
             let written = output.write_all(&buffer[..read]).await;
             if written.is_err() || output.flush().await.is_err() {
                 return;
@@ -124,15 +178,19 @@ pub(crate) async fn pass_on(server: UnixStream) -> Result<(), Failure> {
     };
     tokio::pin!(back);
     tokio::select! {
-        () = &mut back => Err(Failure::new(
+        () = &mut back => if is_heard.load(Ordering::Relaxed) || said.len() >= UNHEARD_BYTES {
+            Err(Failure::new(
             Exit::Unreachable,
             "the server of this data directory has ended, and with it what was under way here; its tasks go on when one \
              is started again: start this client's server anew",
-        )),
+            ))
+        } else {
+            Ok(Passed::Unheard)
+        },
         () = there => {
             // The client has said all. What it is still answered is passed on.
             let _cut_off = tokio::time::timeout(LAST_ANSWERS, back).await;
-            Ok(())
+            Ok(Passed::Over)
         }
     }
 }

@@ -16,6 +16,7 @@ use longshore_server::starting::File;
 use longshore_server::stdio;
 use longshore_store::sqlite::{OpenError, Sqlite};
 use serde_json::json;
+use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -26,7 +27,7 @@ use crate::env;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
 use crate::push::stem;
-use crate::relay::{self, Found};
+use crate::relay::{self, Found, Passed};
 use crate::settings;
 use crate::signals::Stop;
 use crate::trace;
@@ -128,14 +129,19 @@ impl Serve {
     ) -> Result<(), Failure> {
         let data = DataDir::open(&self.told.data()?).or_exit(Exit::CannotStart)?;
         // First of all, since its lock keeps another server from making the secrets as well.
-        let store = match self.store(runtime, &data)? {
-            Found::Free(store) => store,
-            Found::Server(stream) => {
-                output::note(
-                    "another longshore serves this data: its components and settings are in force, and this one passes on \
-                     to it",
-                );
-                return runtime.block_on(relay::pass_on(stream));
+        let mut stdin = runtime.block_on(async { tokio::io::stdin() });
+        let mut said = Vec::new();
+        let store = loop {
+            let stream = match self.store(runtime, &data)? {
+                Found::Free(store) => break store,
+                Found::Server(stream) => stream,
+            };
+            output::note(
+                "another longshore serves this data: its components and settings are in force, and this one passes on to it",
+            );
+            match runtime.block_on(relay::pass_on(stream, &mut stdin, &mut said))? {
+                Passed::Over => return Ok(()),
+                Passed::Unheard => {}
             }
         };
         let token = token(&data).or_exit(Exit::CannotStart)?;
@@ -176,16 +182,9 @@ impl Serve {
             let address = bound.as_ref().map(Bound::address);
             let as_json = as_json && !self.stdio;
             say_ready(address, &data, &ready, as_json).or_exit(Exit::CannotStart)?;
-            let (_socket, relaying) = match relay::listen(data.path()) {
-                Ok((socket, relayed)) => {
-                    let accept = stdio::relay::accept(ready.server.clone(), relayed);
-                    (Some(socket), Some(tokio::spawn(accept)))
-                }
-                Err(error) => {
-                    tracing::warn!("no second `serve --stdio` can share this data: {error:#}");
-                    (None, None)
-                }
-            };
+            let relaying = relay::Open::serve(data.path(), |listener| {
+                stdio::relay::accept(ready.server.clone(), listener)
+            });
 
             let Ready { server, folder, .. } = ready;
             let waking = tokio::spawn(server.clone().keep_awake());
@@ -210,6 +209,7 @@ impl Serve {
                     () = stop.asked() => tracing::info!("stopping"),
                     cause = store.given_up() => lost = Some(cause),
                 }
+                relaying.close();
             };
             let admin = Admin {
                 token: &token,
@@ -218,8 +218,12 @@ impl Serve {
             let (over, is_over) = tokio::sync::oneshot::channel::<()>();
             let with_pipes = async {
                 if self.stdio {
-                    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-                    stdio::serve(&server, input, output, until).await;
+                    // Behind what was said to another server that ended before it heard it.
+                    let input = std::io::Cursor::new(said).chain(stdin);
+                    stdio::serve(&server, input, tokio::io::stdout(), until, || {
+                        relaying.close()
+                    })
+                    .await;
                 } else {
                     until.await;
                 }
@@ -233,9 +237,6 @@ impl Serve {
                     tokio::join!(bound.serve(server.clone(), admin, until), with_pipes);
                 }
                 None => with_pipes.await,
-            }
-            if let Some(relaying) = relaying {
-                relaying.abort();
             }
             cleaning.abort();
             if let Some(following) = following {

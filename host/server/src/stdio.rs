@@ -22,7 +22,7 @@ use longshore_protocol::response;
 use longshore_protocol::session::{INITIALIZE, Initialize, out};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use self::lines::{Line, Lines};
 use crate::bus::Told;
@@ -44,12 +44,14 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// never ask again.
 const LISTS_WAIT: Duration = Duration::from_secs(10);
 
-/// Serves one client until its input ends, it reads no more, or `stop`.
+/// Serves one client until its input ends, it reads no more, or `stop`. `ending` is called as soon as that is so, while
+/// what was asked last is still answered.
 pub async fn serve(
     server: &Server,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: impl Future<Output = ()>,
+    ending: impl FnOnce(),
 ) {
     let (say, said) = mpsc::channel(WAITING);
     let writing = tokio::spawn(write(output, said));
@@ -83,6 +85,7 @@ pub async fn serve(
             Arc::clone(&client.all)
         }
     };
+    ending();
     let all = u32::try_from(places).unwrap_or(u32::MAX);
     let answered = until_answered.acquire_many_owned(all);
     let _whoever_is_left_is_cancelled = tokio::time::timeout(DRAIN, answered).await;
@@ -120,6 +123,9 @@ struct Client {
     /// The same with them.
     all: Arc<Semaphore>,
 }
+
+/// The place of a request among those that are being answered.
+type Place = Option<OwnedSemaphorePermit>;
 
 /// The session of these pipes.
 struct Opened {
@@ -183,7 +189,7 @@ impl Client {
                     }
                     match session {
                         Some(session) => client.answer_in(&session, &request).await,
-                        None => client.answer(&request, || drop(place)).await,
+                        None => client.answer(&request, &mut Some(place)).await,
                     }
                 });
             }
@@ -239,8 +245,8 @@ impl Client {
         }
     }
 
-    /// A request that says all that is needed. `goes_on` is called if it does so for as long as its client wants.
-    async fn answer(&self, request: &Envelope<'_>, goes_on: impl FnOnce()) {
+    /// A request that says all that is needed. One that listens gives up its place.
+    async fn answer(&self, request: &Envelope<'_>, place: &mut Place) {
         let id = &request.id;
         let (stays, presence) = presence::somebody();
         if self.requests.lock().contains_key(id) {
@@ -248,7 +254,7 @@ impl Client {
             return self.refuse(Some(id), &error).await;
         }
         self.requests.lock().insert(id.clone(), stays);
-        let response = self.response(request, &presence, goes_on).await;
+        let response = self.response(request, &presence, place).await;
         // Free before its client sees the answer: some use one id for all.
         let is_wanted = self.requests.lock().remove(id).is_some();
         if let Some(response) = response.filter(|_| is_wanted) {
@@ -261,7 +267,7 @@ impl Client {
         &self,
         request: &Envelope<'_>,
         presence: &Presence,
-        goes_on: impl FnOnce(),
+        place: &mut Place,
     ) -> Option<String> {
         let id = &request.id;
         let ended = |result: Result<String, DispatchError>| {
@@ -303,7 +309,7 @@ impl Client {
                 }
             },
             Ok(Answer::Listening(mut listening)) => {
-                goes_on();
+                *place = None;
                 loop {
                     let told = tokio::select! {
                         biased;

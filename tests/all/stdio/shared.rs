@@ -81,6 +81,27 @@ async fn when_the_first_one_dies_the_second_says_so_and_ends() {
 }
 
 #[tokio::test]
+async fn who_comes_while_one_ends_is_served_by_the_next() {
+    let data = data();
+    // However the end of one falls together with the start of the other.
+    for _ in 0..10 {
+        let mut first = Pipes::start(data.path(), &["hello"]);
+        first.open(NEWEST, json!({})).await;
+        let ending = first.end();
+        let second = async {
+            let mut second = Pipes::start(data.path(), &["hello"]);
+            let opened = second.open(NEWEST, json!({})).await;
+            assert_eq!(opened["result"]["protocolVersion"], NEWEST);
+            second.end().await.1
+        };
+        let ((_, first), second) = tokio::join!(ending, second);
+        assert_eq!(first, Some(0));
+        // It was served by itself, or to its first answer by the one that ended then.
+        assert!(matches!(second, Some(0 | 3)), "{second:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_over_http_is_passed_on_to_as_well() {
     let data = Arc::new(data());
     let server = Server::start_in(

@@ -229,10 +229,16 @@ impl Drop for Reader {
             return;
         }
         inner.is_read = false;
-        let is_over = inner.ended && (!inner.is_known || self.is_through);
+        if !inner.ended {
+            return;
+        }
+        let is_over = !inner.is_known || self.is_through;
         drop(inner);
+        let mut streams = self.used.0.streams();
         if is_over {
-            self.used.0.streams().live.remove(&self.stream.number);
+            streams.live.remove(&self.stream.number);
+        } else {
+            streams.make_room();
         }
     }
 }

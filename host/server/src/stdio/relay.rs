@@ -36,7 +36,7 @@ pub async fn accept(server: Server, listener: UnixListener) {
         let server = server.clone();
         tokio::spawn(async move {
             let (input, output) = stream.into_split();
-            serve(&server, input, output, std::future::pending()).await;
+            serve(&server, input, output, std::future::pending(), || {}).await;
             drop(place);
         });
     }
