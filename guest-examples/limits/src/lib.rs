@@ -4,6 +4,7 @@ mod reach;
 mod wasi;
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use longshore_guest::ask::Question;
 use longshore_guest::{Argument, CallError, Context, tool};
@@ -73,14 +74,18 @@ fn limits(
     }
 }
 
-/// Calls itself until the stack is full. What is left to do after each call keeps it from becoming a loop.
+/// Always so, which the compiler does not know.
+static DEEPER: AtomicBool = AtomicBool::new(true);
+
+/// Calls itself until the stack is full. What is left to do after each call keeps it from becoming a loop, and none of it
+/// is kept in memory, whose part for a stack would be full before the host's.
+#[inline(never)]
 fn recurse(depth: u64) -> u64 {
-    let deeper = if black_box(true) {
-        recurse(depth + 1)
+    if DEEPER.load(Ordering::Relaxed) {
+        recurse(depth + 1).wrapping_mul(3) ^ depth
     } else {
         depth
-    };
-    black_box(deeper)
+    }
 }
 
 fn run_for_ever() -> ! {
