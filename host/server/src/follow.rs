@@ -168,7 +168,11 @@ impl Server {
                 }
                 // Somebody was faster: decide again from what they left.
                 Err(StoreError::Conflict | StoreError::Fenced) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    // The write may have happened and only its answer been lost.
+                    self.look_after(id);
+                    return Err(error.into());
+                }
             }
         }
     }

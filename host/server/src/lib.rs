@@ -22,6 +22,8 @@ pub mod history;
 pub mod http;
 pub mod listen;
 pub mod local;
+#[doc(hidden)]
+pub mod mutant;
 pub mod polls;
 pub mod presence;
 pub mod reason;

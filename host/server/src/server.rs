@@ -21,6 +21,7 @@ use crate::again::Attending;
 use crate::alarms::Alarms;
 use crate::bus::Bus;
 use crate::components::{Loaded, Source};
+use crate::mutant::Mutant;
 use crate::polls::Polls;
 use crate::run::Runs;
 use crate::seal::Keys;
@@ -85,6 +86,8 @@ pub struct Node {
     pub(crate) unnamed: parking_lot::Mutex<HashMap<String, Weak<Entry<Loaded>>>>,
     /// The process goes down.
     pub(crate) leaving: AtomicBool,
+    /// The rule that it breaks, in the tests that are there to see that.
+    pub(crate) mutant: Option<Mutant>,
     /// What the store holds and this node cannot load.
     pub(crate) broken: parking_lot::Mutex<Vec<crate::components::Broken>>,
 }
@@ -108,6 +111,13 @@ impl Server {
     /// A node of these parts. It serves nothing until it has loaded and recovered.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        Self::mutated(parts, None)
+    }
+
+    /// The same, with one rule broken.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn mutated(parts: Parts, mutant: Option<Mutant>) -> Self {
         let Parts {
             sandbox,
             tasks,
@@ -158,6 +168,7 @@ impl Server {
             suspects: Arc::new(Semaphore::new(1)),
             unnamed: parking_lot::Mutex::default(),
             leaving: AtomicBool::new(false),
+            mutant,
             broken: parking_lot::Mutex::default(),
             keys,
             settings,

@@ -479,7 +479,8 @@ impl Server {
                     printed_through,
                 } = *resumed;
                 goes_on(&mut journal, &mut recorded, row.usage, printed_through);
-                let recorder = Recorder::resumed(recorded, self.node.clone(), journal.tape.clone());
+                let recorder = Recorder::resumed(recorded, self.node.clone(), journal.tape.clone())
+                    .mutated(self.mutant);
                 (Some(Box::new(row)), Some(recorder), earlier)
             }
         };

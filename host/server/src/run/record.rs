@@ -9,6 +9,7 @@ use longshore_tasks::id::{Millis, NodeId, TaskId};
 use longshore_tasks::store::Segment;
 use longshore_tasks::task::Task;
 
+use crate::mutant::Mutant;
 use crate::run::HOST_ABI;
 use crate::seal::{Keys, TaskKey};
 
@@ -21,12 +22,23 @@ pub(crate) struct Recorder {
     previous: Link,
     /// Taken off the tape and not kept yet: a commit may have to be tried again.
     fresh: Vec<Record>,
+    mutant: Option<Mutant>,
 }
 
 /// A segment that is to be kept with a row.
 pub(crate) struct Written {
     pub(crate) segment: Segment,
+    /// Whoever goes on behind it does not print again what came before it.
+    pub(crate) skips: bool,
     link: Link,
+    records: usize,
+}
+
+/// Whether a commit puts to the client what the guest asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Puts {
+    Questions,
+    Nothing,
 }
 
 impl Recorder {
@@ -40,6 +52,7 @@ impl Recorder {
             node,
             previous: Link::default(),
             fresh: Vec::new(),
+            mutant: None,
         }
     }
 
@@ -52,7 +65,13 @@ impl Recorder {
             node,
             previous: recorded.last,
             fresh: Vec::new(),
+            mutant: None,
         }
+    }
+
+    /// The same, with one rule broken.
+    pub(crate) fn mutated(self, mutant: Option<Mutant>) -> Self {
+        Self { mutant, ..self }
     }
 
     /// The key as the row keeps it.
@@ -75,9 +94,16 @@ impl Recorder {
     }
 
     /// What is new, for a row that says so from now on. The same again until it is [`Recorder::kept`].
-    pub(crate) fn write(&mut self, row: &mut Task, now: Millis) -> Option<Written> {
+    ///
+    /// That the guest asks is kept together with its questions, and not before: whoever goes on would take
+    /// earlier ones for them.
+    pub(crate) fn write(&mut self, row: &mut Task, now: Millis, puts: Puts) -> Option<Written> {
         let taken = self.tape.take();
         self.fresh.extend(taken.records);
+        if self.mutant == Some(Mutant::OutputsUnrecorded) {
+            let is_kept = |record: &Record| !matches!(record.what, What::Shown { .. });
+            self.fresh.retain(is_kept);
+        }
         let restart = self
             .fresh
             .iter()
@@ -86,14 +112,19 @@ impl Recorder {
             // A restart point stands for all before it.
             self.fresh.drain(..at);
         }
-        let first_call = self.fresh.first()?.call;
+        let asks =
+            matches!(self.fresh.last(), Some(last) if matches!(last.what, What::Asked { .. }));
+        let held_back = usize::from(asks && puts == Puts::Nothing);
+        let records = self.fresh.len() - held_back;
+        let new = &self.fresh[..records];
+        let first_call = new.first()?.call;
         let header = Header {
             host_abi: HOST_ABI,
             node: self.node.0.to_string(),
             written_at_ms: now.unsigned(),
             previous: self.previous,
         };
-        let (bytes, link) = segment::write(&header, &self.fresh);
+        let (bytes, link) = segment::write(&header, new);
         let number = row.journal.segments;
         let segment = Segment {
             number,
@@ -104,12 +135,20 @@ impl Recorder {
             frames: self.key.seal_segment(number, &bytes),
         };
         row.append(taken.calls, restart.is_some());
-        Some(Written { segment, link })
+        let skips = new
+            .iter()
+            .any(|record| matches!(record.what, What::Step { .. } | What::Checkpoint { .. }));
+        Some(Written {
+            segment,
+            skips,
+            link,
+            records,
+        })
     }
 
     /// The store has it.
     pub(crate) fn kept(&mut self, written: &Written) {
-        self.fresh.clear();
+        self.fresh.drain(..written.records);
         self.previous = written.link;
     }
 }

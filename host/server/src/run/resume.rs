@@ -109,6 +109,8 @@ impl Server {
         let Some(row) = self.tasks.get(id).await? else {
             return Ok(());
         };
+        // Whoever changed it may not have come to show it.
+        self.runs.show_row(&row);
         if !self.is_due(&row) {
             return Ok(());
         }
@@ -218,7 +220,11 @@ impl Server {
                 self.look_after(row.id);
                 Ok(None)
             }
-            Err(error) => Err(error),
+            // The write may have happened and only its answer been lost.
+            Err(error) => match self.tasks.get(row.id).await? {
+                Some(there) if there.lease == step.task.lease => Ok(Some(there)),
+                _ => Err(error),
+            },
         }
     }
 

@@ -173,9 +173,11 @@ impl Driver {
         if !matches!(self.carrier, Carrier::Task(_)) {
             return;
         }
-        let output = self.output_now();
+        // What a guest prints that does not wait goes on while this is written: whoever takes over prints it again.
+        let is_still = self.waiting.is_some() || self.resting.is_some();
+        let output = is_still.then(|| self.output_now());
         match self
-            .commit_with(events, Some(&output), Patience::Once)
+            .commit_with(events, output.as_ref(), Patience::Once)
             .await
         {
             Change::Done => {

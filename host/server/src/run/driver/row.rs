@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use longshore_sandbox::control::StopReason;
 use longshore_tasks::event::{Effect, Event, Refused};
+use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::store::{self, Commit, StoreError};
 use longshore_tasks::task::{Reach, Task};
 use tokio::sync::oneshot;
@@ -11,7 +12,8 @@ use tokio::time::Instant;
 
 use super::{Carrier, Driver};
 use crate::clock;
-use crate::run::record::{Recorder, Written};
+use crate::mutant::Mutant;
+use crate::run::record::{Puts, Recorder, Written};
 use crate::run::{Output, Reply};
 
 /// What came of an attempt to change the row.
@@ -85,16 +87,17 @@ impl Driver {
             row.retention_ms = row.retention_ms.min(self.server.settings.round_ms);
         }
         if self.recorder.is_none() && self.server.settings.durable {
-            self.recorder = Some(Recorder::new(
+            let recorder = Recorder::new(
                 &self.server.keys,
                 self.call.id,
                 self.server.node.clone(),
                 self.tape.clone(),
-            ));
+            );
+            self.recorder = Some(recorder.mutated(self.server.mutant));
         }
         let written = self.recorder.as_mut().and_then(|recorder| {
             row.journal_key = Some(recorder.kept_key().to_vec());
-            recorder.write(&mut row, clock::now())
+            recorder.write(&mut row, clock::now(), Puts::Nothing)
         });
         let segment = written.as_ref().map(|written| written.segment.clone());
         if let Err(error) = self.server.tasks.create(row.clone(), segment, None).await
@@ -127,7 +130,7 @@ impl Driver {
     }
 
     async fn is_created(&self, row: &Task, error: &StoreError) -> bool {
-        matches!(error, StoreError::Exists)
+        matches!(error, StoreError::Exists | StoreError::Unavailable(_))
             && matches!(
                 self.server.tasks.get(row.id).await,
                 Ok(Some(there)) if there.journal == row.journal && there.lease == row.lease
@@ -139,7 +142,8 @@ impl Driver {
         let Carrier::Task(known) = &mut self.carrier else {
             return;
         };
-        if row.lease.epoch != known.lease.epoch {
+        let is_checked = self.server.mutant != Some(Mutant::EpochUnchecked);
+        if row.lease.epoch != known.lease.epoch && is_checked {
             // Whoever claimed it later runs it now; this run may not write under their number.
             self.lose();
             return;
@@ -216,8 +220,14 @@ impl Driver {
         output: Option<&Output>,
         patience: Patience,
     ) -> Change {
-        // Most runs say nothing, and then there is nothing to keep.
-        let output = output.filter(|output| !output.is_empty());
+        let puts = if events
+            .iter()
+            .any(|event| matches!(event, Event::Asked { .. }))
+        {
+            Puts::Questions
+        } else {
+            Puts::Nothing
+        };
         let mut pause = Duration::from_millis(50);
         loop {
             let Carrier::Task(row) = &self.carrier else {
@@ -247,11 +257,23 @@ impl Driver {
                 return Change::Refused(Refused::Nothing);
             }
             let (from_version, from_epoch) = (row.version, row.lease.epoch);
+            let is_late = self.server.mutant == Some(Mutant::KeptLate)
+                && is_seen
+                && !next.state.name().is_final();
             let written = self
                 .recorder
                 .as_mut()
-                .and_then(|recorder| recorder.write(&mut next, now));
+                .filter(|_| !is_late)
+                .and_then(|recorder| recorder.write(&mut next, now, puts));
+            // The guest waits until such a segment is kept, so that this is all that it printed before.
+            let skipped = written
+                .as_ref()
+                .is_some_and(|written| written.skips && output.is_none())
+                .then(|| self.output_now());
             let output = output
+                .or(skipped.as_ref())
+                // Most runs say nothing, and then there is nothing to keep.
+                .filter(|output| !output.is_empty())
                 .zip(self.recorder.as_ref())
                 .map(|(output, recorder)| store::Output {
                     calls: self.tape.calls(),
@@ -273,6 +295,9 @@ impl Driver {
                     self.carrier = Carrier::Task(Box::new(next));
                     return Change::Done;
                 }
+                Err(StoreError::Fenced)
+                    if self.server.mutant == Some(Mutant::EpochUnchecked)
+                        && self.reload().await => {}
                 Err(StoreError::Conflict) => {
                     if !self.reload().await {
                         return Change::Lost;
@@ -295,7 +320,7 @@ impl Driver {
                     if !self.reload().await {
                         return Change::Lost;
                     }
-                    if self.has_landed(written.as_ref()).await {
+                    if self.has_landed(&next, written.as_ref()).await {
                         self.note_kept(written.as_ref());
                         return Change::Done;
                     }
@@ -307,10 +332,14 @@ impl Driver {
         }
     }
 
-    /// Whether a commit without an answer was made after all: its segment is there, byte for byte.
-    async fn has_landed(&self, written: Option<&Written>) -> bool {
-        let (Some(written), Carrier::Task(row)) = (written, &self.carrier) else {
+    /// Whether a commit without an answer was made after all: its segment is there, byte for byte, or
+    /// what only this run can have written.
+    async fn has_landed(&self, next: &Task, written: Option<&Written>) -> bool {
+        let Carrier::Task(row) = &self.carrier else {
             return false;
+        };
+        let Some(written) = written else {
+            return came_of(row, next);
         };
         let number = written.segment.number;
         row.journal.segments > number
@@ -344,4 +373,17 @@ impl Driver {
             .sandbox
             .stop(&self.control, StopReason::Shutdown);
     }
+}
+
+/// Whether a row is that one, or what others made of it: they answer and cancel, and nothing else.
+fn came_of(row: &Task, one: &Task) -> bool {
+    let is_kept = |(there, wanted): (&Question, &Question)| {
+        there.key == wanted.key && (wanted.fate == Fate::Open || there.fate == wanted.fate)
+    };
+    row.version >= one.version
+        && (&row.lease, &row.journal, row.usage) == (&one.lease, &one.journal, one.usage)
+        && (&row.status, row.reach) == (&one.status, one.reach)
+        && row.questions.len() == one.questions.len()
+        && row.questions.iter().zip(&one.questions).all(is_kept)
+        && (one.cancel_requested_at.is_none() || one.cancel_requested_at == row.cancel_requested_at)
 }
