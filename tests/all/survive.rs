@@ -1,5 +1,6 @@
 //! Tasks that outlive the process that runs them: killed, stopped, or parked, they go on where they stood.
 
+mod crashes;
 mod history;
 mod kills;
 mod parked;

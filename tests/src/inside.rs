@@ -1,11 +1,13 @@
 //! The sandbox of this very process, for what cannot be seen from outside a server.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use async_trait::async_trait;
+use cap_std::fs::Dir;
 use longshore_catalog::component::Digest;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::world::Origin;
@@ -20,14 +22,32 @@ use tokio::time::Instant;
 
 use crate::guests;
 
+/// Slots for instances, where it makes no difference how many there are.
+const SLOTS: usize = 64;
+
 /// A sandbox that compiles with the program under test and keeps nothing, with so many slots for instances.
 pub fn sandbox(guest_threads: usize, slots: usize, wasi: WasiKind) -> Result<Sandbox> {
+    sandbox_with(guest_threads, slots, wasi, None)
+}
+
+/// The same, which keeps native code in that folder.
+pub fn sandbox_in(folder: &Path, guest_threads: usize) -> Result<Sandbox> {
+    let folder = Dir::open_ambient_dir(folder, cap_std::ambient_authority())?;
+    sandbox_with(guest_threads, SLOTS, WasiKind::Virtual, Some(folder))
+}
+
+fn sandbox_with(
+    guest_threads: usize,
+    slots: usize,
+    wasi: WasiKind,
+    artifacts: Option<Dir>,
+) -> Result<Sandbox> {
     Sandbox::new(Settings {
         child: ChildCommand {
             program: guests::longshore(),
             args: vec![OsString::from("compile-child")],
         },
-        artifacts: None,
+        artifacts,
         artifact_key: [0; 32],
         guest_threads,
         slots,

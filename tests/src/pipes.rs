@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::task::JoinHandle;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::guests;
@@ -23,6 +24,8 @@ pub struct Pipes {
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
     errors: Arc<Mutex<String>>,
+    /// Ends when all of them were read.
+    listening: JoinHandle<()>,
     requests: u64,
 }
 
@@ -62,7 +65,7 @@ impl Pipes {
         let errors = Arc::new(Mutex::new(String::new()));
         let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe")).lines();
         let kept = Arc::clone(&errors);
-        tokio::spawn(async move {
+        let listening = tokio::spawn(async move {
             while let Ok(Some(line)) = stderr.next_line().await {
                 let mut kept = kept.lock().expect("nobody panics with it");
                 kept.push_str(&line);
@@ -74,6 +77,7 @@ impl Pipes {
             output: BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines(),
             child,
             errors,
+            listening,
             requests: 0,
         }
     }
@@ -199,6 +203,8 @@ impl Pipes {
     pub async fn exit(&mut self) -> Option<i32> {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status = status.expect("it ends").expect("it can be waited for");
+        // Its last words lie in the pipe still.
+        let _all_was_read = tokio::time::timeout(PATIENCE, &mut self.listening).await;
         status.code()
     }
 

@@ -226,6 +226,11 @@ pub(super) fn rows() -> Vec<Row> {
             json!({ "n": 3 }),
             Completed(says("430 primes in 3 units")),
         ),
+        row(
+            "looks",
+            json!({ "n": 3 }),
+            CompletedThat(looked_three_times),
+        ),
         // Results
         row(
             "count-words",
@@ -612,6 +617,23 @@ fn stepped(primes: &[u32]) -> Value {
     let list = serde_json::to_string(primes).expect("numbers have a JSON form");
     let text = format!(r#"{{"primes":{list}}}"#);
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": structured })
+}
+
+fn looked_three_times(result: &Value) -> bool {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    let seen: Value = serde_json::from_str(text).unwrap_or_default();
+    let looks: Vec<&str> = seen["looks"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    // There are as many primes below 12,003.
+    seen["primes"] == 1438
+        && looks.len() == 3
+        && (1..)
+            .zip(&looks)
+            .all(|(n, look)| look.starts_with(&format!("look {n} of 3 at ")))
 }
 
 fn was_rolled_twice(result: &Value) -> bool {
