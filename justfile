@@ -44,6 +44,10 @@ bench *PARTS: guests
 canary: build
     LONGSHORE_TEST_ROUNDS=100000 cargo test --locked --workspace --test house -- --nocapture canary::
 
+# Kills, restarts and computing that outlives processes, ROUNDS times as long as among the tests.
+chaos ROUNDS="5": build guests
+    LONGSHORE_TEST_ROUNDS={{ROUNDS}} cargo test --locked --workspace --all-targets --test house -- --nocapture survive::kills survive::spinning
+
 # A server at its admission limit for SECONDS: it must hold at the end what it held when it was warm.
 soak SECONDS="600": guests
     cargo build --locked --release --workspace

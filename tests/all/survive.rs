@@ -5,6 +5,7 @@ mod history;
 mod kills;
 mod parked;
 mod points;
+mod spinning;
 mod suspects;
 
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! A server that is killed again and again under load, and clients that remember all that they were shown.
 
-use std::collections::BTreeMap;
+mod left;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,12 +12,17 @@ use longshore_tests::mcp::Client;
 use longshore_tests::process::{Options, Server};
 use serde_json::{Value, json};
 
+use self::left::{Cut, Left, Windows};
 use super::shown;
 
 /// For the kills of one round.
 const TIME: Duration = Duration::from_secs(60);
 /// Unfinished tasks that every kill meets.
 const UNFINISHED: usize = 10;
+/// Clients that start, answer and look at the same time.
+const CLIENTS: usize = 4;
+/// Kills in each window, if there is time for more than one round.
+const EACH: u64 = 20;
 /// Long after everything should have ended.
 const END: Duration = Duration::from_secs(120);
 
@@ -35,14 +42,8 @@ struct Memory {
 struct Clients {
     memories: Arc<Mutex<BTreeMap<String, Memory>>>,
     faults: Arc<Mutex<Vec<String>>>,
-    /// Requests that a kill broke: whether they were done, nobody was told.
-    broken: Arc<Mutex<Broken>>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Broken {
-    starts: u64,
-    answers: u64,
+    /// Requests that the last kill cut off.
+    cuts: Arc<Mutex<Vec<Cut>>>,
 }
 
 /// A tool and its arguments.
@@ -69,13 +70,23 @@ impl Clients {
         self.faults.lock().unwrap().push(text);
     }
 
+    /// A request was not answered. It counts if it had a connection to go over.
+    fn cut(&self, error: &anyhow::Error, cut: Cut) {
+        if !error.to_string().starts_with("connecting") {
+            self.cuts.lock().unwrap().push(cut);
+        }
+    }
+
     /// One task more, if the server lives.
     async fn start(&self, client: &Client, n: usize) {
         let (tool, arguments) = TOOLS[n % TOOLS.len()];
         let params = json!({ "name": tool, "arguments": arguments() });
-        let Ok(reply) = client.send("tools/call", params).await else {
-            self.broken.lock().unwrap().starts += 1;
-            return;
+        let reply = match client.send("tools/call", params).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.cut(&error, Cut::Start);
+                return;
+            }
         };
         if let Some(id) = reply.json()["result"]["taskId"].as_str() {
             let memory = Memory {
@@ -87,14 +98,18 @@ impl Clients {
         }
     }
 
-    /// Looks at every task that has not ended, and answers what is asked. False if the server is gone.
-    async fn look(&self, client: &Client) -> bool {
+    /// Looks at every task that has not ended, or at the share of one of several, and answers what is asked. False if
+    /// the server is gone.
+    async fn look(&self, client: &Client, share: usize, of: usize) -> bool {
         let open: Vec<String> = {
             let memories = self.memories.lock().unwrap();
             memories
                 .iter()
                 .filter(|(_, memory)| memory.result.is_none())
                 .map(|(id, _)| id.clone())
+                .enumerate()
+                .filter(|(n, _)| n % of == share)
+                .map(|(_, id)| id)
                 .collect()
         };
         for id in open {
@@ -117,8 +132,8 @@ impl Clients {
                     let mut memories = self.memories.lock().unwrap();
                     memories.get_mut(&id).unwrap().answered.push(key);
                 }
-                Err(_) => {
-                    self.broken.lock().unwrap().answers += 1;
+                Err(error) => {
+                    self.cut(&error, Cut::Answer { id, key });
                     return false;
                 }
             }
@@ -227,43 +242,54 @@ async fn killed_at_any_moment_every_task_goes_on() {
     let mut chance = Chance::new(11);
     let time = TIME * u32::try_from(rounds(1)).unwrap();
     let began = Instant::now();
-    let (mut kills, mut met_unfinished, mut met_parked, mut met_replay) = (0, usize::MAX, 0, 0);
+    let (mut kills, mut met_unfinished, mut untold, mut cut_off) = (0, usize::MAX, 0, 0);
+    let mut windows = Windows::default();
     let mut slowest_start = Duration::ZERO;
     let mut set_aside = 0;
-    while began.elapsed() < time {
+    let is_long = rounds(1) > 1;
+    while began.elapsed() < time
+        || (is_long && windows.least() < EACH && began.elapsed() < 4 * time)
+    {
         let client = server.client();
         let mut n = kills;
         while clients.unfinished() < UNFINISHED + 6 {
             clients.start(&client, n).await;
             n += 1;
         }
-        let looker = tokio::spawn({
-            let (clients, client) = (clients.clone(), client.clone());
-            async move {
-                let mut n = 0;
-                while clients.look(&client).await {
-                    if clients.unfinished() < UNFINISHED + 10 {
-                        clients.start(&client, n).await;
-                        n += 1;
+        let lookers: Vec<_> = (0..CLIENTS)
+            .map(|share| {
+                let (clients, client) = (clients.clone(), client.clone());
+                tokio::spawn(async move {
+                    let mut n = share;
+                    while clients.look(&client, share, CLIENTS).await {
+                        if clients.unfinished() < UNFINISHED + 10 {
+                            clients.start(&client, n).await;
+                            n += 1;
+                        }
                     }
-                }
-            }
-        });
+                })
+            })
+            .collect();
         // Now and then while everything is still being brought back.
         let pause = if kills % 3 == 2 {
-            met_replay += 1;
             chance.below(15)
         } else {
             150 + chance.below(400)
         };
         tokio::time::sleep(Duration::from_millis(pause as u64)).await;
-        if let Some(parked) = server.figures().await["runs"]["parked"].as_u64() {
-            met_parked += usize::from(parked > 0);
-        }
-        met_unfinished = met_unfinished.min(clients.unfinished());
         server.kill().await;
-        looker.await.unwrap();
+        for looker in lookers {
+            looker.await.unwrap();
+        }
         kills += 1;
+        let left = Left::of(server.data());
+        let told: BTreeSet<String> = clients.memories.lock().unwrap().keys().cloned().collect();
+        met_unfinished = met_unfinished.min(left.unfinished.intersection(&told).count());
+        let untold_now = left.ids.difference(&told).count();
+        let cuts = std::mem::take(&mut *clients.cuts.lock().unwrap());
+        windows.count(&left, &cuts, untold_now - untold);
+        untold = untold_now;
+        cut_off += cuts.len();
         let started = Instant::now();
         server.restart().await;
         slowest_start = slowest_start.max(started.elapsed());
@@ -272,7 +298,7 @@ async fn killed_at_any_moment_every_task_goes_on() {
     let client = server.client();
     let ending = Instant::now();
     while clients.unfinished() > 0 {
-        assert!(clients.look(&client).await, "nobody kills any more");
+        assert!(clients.look(&client, 0, 1).await, "nobody kills any more");
         assert!(
             ending.elapsed() < END,
             "stuck: {:?}",
@@ -287,14 +313,15 @@ async fn killed_at_any_moment_every_task_goes_on() {
     }
     clients.verify(&client).await;
     let tasks = clients.memories.lock().unwrap().len();
-    let broken = *clients.broken.lock().unwrap();
     println!(
-        "{kills} kills, each with at least {met_unfinished} unfinished tasks, {met_parked} with parked ones, {met_replay} while tasks were brought back; {tasks} tasks, {broken:?}; {set_aside} set aside by four deaths in a row and readmitted; slowest start {slowest_start:?}"
+        "{kills} kills, each with at least {met_unfinished} unfinished tasks: {windows:?}; {tasks} tasks, {cut_off} requests cut off, {untold} tasks of which nobody was told; {set_aside} set aside by four deaths in a row and readmitted; slowest start {slowest_start:?}"
     );
     let faults = clients.faults.lock().unwrap().clone();
     assert!(faults.is_empty(), "{} faults: {faults:#?}", faults.len());
     assert!(kills >= 10, "{kills} kills");
     assert!(met_unfinished >= UNFINISHED, "{met_unfinished}");
+    assert!(windows.narrow() >= 5, "{windows:?}");
+    assert!(!is_long || windows.least() >= EACH, "{windows:?}");
     let first = clients
         .memories
         .lock()
