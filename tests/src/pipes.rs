@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
-use tokio::task::JoinHandle;
 use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::task::JoinHandle;
 
 use crate::guests;
 use crate::process::command;
