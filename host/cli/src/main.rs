@@ -94,10 +94,6 @@ fn answered(document: Value, describe: impl FnOnce(&Value) -> String) -> Done {
     }
 }
 
-/// A call takes many small pieces of memory on one thread and lets go of them there.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     // Before anything else, since the child's limits leave no room for threads, logs and options.
     if std::env::args_os()
