@@ -18,6 +18,7 @@ use longshore_sandbox::journal::{Journal, MOST_RECORDED};
 use longshore_sandbox::outside::{Outside, OwnedChange};
 use longshore_sandbox::precheck::Bounds;
 use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings, WasiKind};
+use longshore_sandbox::target::Target;
 use tokio::time::Instant;
 
 use crate::guests;
@@ -70,8 +71,10 @@ pub async fn prepare(sandbox: &Sandbox, bytes: &[u8]) -> Result<Prepared> {
 pub fn call(prepared: &Prepared, tool: &str, arguments: &str, first_turn: FirstTurn) -> Run {
     Run {
         prepared: prepared.clone(),
-        tool: tool.to_owned(),
-        arguments: arguments.to_owned(),
+        target: Target::Tool {
+            name: tool.to_owned(),
+            arguments: arguments.to_owned(),
+        },
         limits: Limits::default(),
         outside: Arc::new(Nobody(Instant::now())),
         control: Control::default(),

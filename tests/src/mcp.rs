@@ -71,7 +71,8 @@ impl Client {
             ("mcp-method".to_owned(), method.to_owned()),
         ];
         let named = match method {
-            "tools/call" => request["params"]["name"].as_str(),
+            "tools/call" | "prompts/get" => request["params"]["name"].as_str(),
+            "resources/read" => request["params"]["uri"].as_str(),
             "tasks/get" | "tasks/update" | "tasks/cancel" => request["params"]["taskId"].as_str(),
             _ => None,
         };

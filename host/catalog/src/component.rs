@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::library::Library;
 use crate::tool::Tool;
 
 /// The name under which a component is called: it points at one digest at a time. Lower-case
@@ -113,6 +114,8 @@ pub struct Component {
     pub size: u64,
     /// Its tools, as it listed them at upload, sorted by name.
     pub tools: Vec<Tool>,
+    /// What it offers beside them, as it listed it at upload.
+    pub library: Library,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
     /// Why its runs cannot be replayed; empty if they can.

@@ -173,9 +173,6 @@ pub struct Offered {
 /// Why the tools of a component were not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is nothing to call.
-    #[error("the component lists no tool; return at least one from `list-tools`")]
-    NoTool,
     /// There are too many.
     #[error(
         "the component lists {0} tools; list at most {MAX_TOOLS}, or split it into several components"
@@ -225,7 +222,7 @@ impl Refusal {
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::NoTool | Self::TooMany(_) | Self::Field { .. } => "list-tools",
+            Self::TooMany(_) | Self::Field { .. } => "list-tools",
             Self::ToolName(_) => "tool-name",
             Self::Reserved(_) => "reserved",
             Self::DuplicateTool(_) => "duplicate-tool",
@@ -237,9 +234,6 @@ impl Refusal {
 
 /// Checks what a component lists and gives the tools sorted by name, or the first thing that is wrong.
 pub fn accept(offered: Vec<Offered>) -> Result<Vec<Tool>, Refusal> {
-    if offered.is_empty() {
-        return Err(Refusal::NoTool);
-    }
     if offered.len() > MAX_TOOLS {
         return Err(Refusal::TooMany(offered.len()));
     }
@@ -309,9 +303,14 @@ fn accept_one(offered: Offered) -> Result<Tool, Refusal> {
     })
 }
 
-fn accept_name(name: &str) -> Result<String, Refusal> {
+/// Whether clients take that name.
+pub(crate) fn is_plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    if !(1..=MAX_NAME).contains(&name.len()) || !name.bytes().all(plain) {
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(plain)
+}
+
+fn accept_name(name: &str) -> Result<String, Refusal> {
+    if !is_plain_name(name) {
         return Err(Refusal::ToolName(cut(name, 80)));
     }
     // In any case, so that nobody takes `Longshore_task_wait` for the host's.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use common::Random;
 use longshore_catalog::component::{Component, Digest, Name};
-use longshore_catalog::registry::{Clash, Registry};
+use longshore_catalog::library::Library;
+use longshore_catalog::registry::{Clash, Kind, Place, Registry};
 use longshore_catalog::tool::{TaskMode, Tool};
 
 fn component(name: &str, bytes: &str, tools: &[&str]) -> Component {
@@ -15,6 +16,7 @@ fn component(name: &str, bytes: &str, tools: &[&str]) -> Component {
         digest: Digest::of(bytes.as_bytes()),
         size: bytes.len() as u64,
         tools: tools.iter().map(|name| tool(name)).collect(),
+        library: Library::default(),
         imports: Vec::new(),
         volatile: Vec::new(),
         installed_at_ms: 0,
@@ -79,7 +81,8 @@ fn a_clash_names_both_owners_and_changes_nothing() {
     assert_eq!(
         clash,
         Clash {
-            tool: "b".to_owned(),
+            kind: Kind::Tool,
+            name: "b".to_owned(),
             holder: name("holder"),
             newcomer: name("newcomer")
         }
@@ -139,6 +142,10 @@ fn removing_takes_all_tools_of_one_component() {
     );
 }
 
+fn tool_name<T>(place: &Place<'_, T>) -> String {
+    place.entry.component.tools[place.index].name.clone()
+}
+
 #[test]
 fn pages_join_to_the_whole_list() {
     let all: Vec<String> = (0..10).map(|n| format!("t{n}")).collect();
@@ -147,9 +154,9 @@ fn pages_join_to_the_whole_list() {
     for limit in 0..12 {
         let (mut seen, mut after, mut pages) = (Vec::new(), None, 0);
         loop {
-            let page = registry.page(after, limit);
-            assert!(page.tools.len() <= limit.max(1) && !page.tools.is_empty());
-            seen.extend(page.tools.iter().map(|owned| owned.tool.name.clone()));
+            let page = registry.page(Kind::Tool, after, limit);
+            assert!(page.places.len() <= limit.max(1) && !page.places.is_empty());
+            seen.extend(page.places.iter().map(tool_name));
             pages += 1;
             after = page.next;
             if after.is_none() {
@@ -162,12 +169,13 @@ fn pages_join_to_the_whole_list() {
             "limit {limit}"
         );
     }
-    let gone = registry.page(Some("t33"), 2);
-    assert_eq!(gone.tools[0].tool.name, "t4");
-    let end = registry.page(Some("z"), 2);
-    assert!(end.tools.is_empty() && end.next.is_none());
+    let gone = registry.page(Kind::Tool, Some("t33"), 2);
+    assert_eq!(tool_name(&gone.places[0]), "t4");
+    let end = registry.page(Kind::Tool, Some("z"), 2);
+    assert!(end.places.is_empty() && end.next.is_none());
     let empty = Registry::<()>::default();
-    assert!(empty.page(None, 5).tools.is_empty() && empty.page(None, 5).next.is_none());
+    let first = empty.page(Kind::Tool, None, 5);
+    assert!(first.places.is_empty() && first.next.is_none());
 }
 
 /// A plain map of what should be there, against the registry, through random changes.
@@ -208,7 +216,7 @@ fn every_tool_has_exactly_one_owner_whatever_happens() {
                     }
                     (Err(clash), Some((tool, holder))) => {
                         assert_eq!(
-                            (clash.tool.as_str(), clash.holder.as_str()),
+                            (clash.name.as_str(), clash.holder.as_str()),
                             (tool, holder),
                             "seed {seed}"
                         );

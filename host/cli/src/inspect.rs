@@ -11,7 +11,7 @@ use crate::push::describe_component;
 use crate::trace;
 use crate::{Done, answered};
 
-/// Shows what a component is: digest, tools, imports, limits, and whether its runs last; needs no server.
+/// Shows what a component is: digest, tools, resources, prompts, imports, limits, and whether its runs last; needs no server.
 #[derive(clap::Args)]
 pub(crate) struct Inspect {
     #[command(flatten)]

@@ -135,6 +135,9 @@ fn describe_receipt(receipt: &Value) -> String {
     text.push_str(&facts(&[
         ("digest", member(receipt, "digest")),
         ("tools", Some(join(&receipt["tools"]))),
+        ("resources", some(&receipt["resources"])),
+        ("templates", some(&receipt["templates"])),
+        ("prompts", some(&receipt["prompts"])),
     ]));
     for warning in receipt["warnings"].as_array().into_iter().flatten() {
         text.push_str(&format!(
@@ -160,6 +163,18 @@ fn join(list: &Value) -> String {
     }
 }
 
+/// The same, of what not every component has.
+fn some(list: &Value) -> Option<String> {
+    list.as_array()
+        .is_some_and(|list| !list.is_empty())
+        .then(|| join(list))
+}
+
+fn count(component: &Value, member: &str) -> String {
+    let list = component[member].as_array();
+    list.map_or(0, Vec::len).to_string()
+}
+
 fn tool_names(component: &Value) -> String {
     let names: Vec<String> = component["tools"]
         .as_array()
@@ -176,11 +191,14 @@ fn tool_names(component: &Value) -> String {
 
 fn describe_list(list: &Value) -> String {
     let components = list["components"].as_array().into_iter().flatten();
-    let rows: Vec<[String; 4]> = components
+    let rows: Vec<[String; 7]> = components
         .map(|component| {
             [
                 cell(component, "name"),
                 tool_names(component),
+                count(component, "resources"),
+                count(component, "templates"),
+                count(component, "prompts"),
                 cell(component, "installedAt"),
                 cell(component, "digest"),
             ]
@@ -202,7 +220,16 @@ fn describe_list(list: &Value) -> String {
     let mut text = if rows.is_empty() {
         "no components: upload one with `longshore push FILE`\n".to_owned()
     } else {
-        table(["NAME", "TOOLS", "INSTALLED", "DIGEST"], &rows)
+        let heads = [
+            "NAME",
+            "TOOLS",
+            "RESOURCES",
+            "TEMPLATES",
+            "PROMPTS",
+            "INSTALLED",
+            "DIGEST",
+        ];
+        table(heads, &rows)
     };
     text.extend(broken);
     text
@@ -241,6 +268,7 @@ pub(crate) fn describe_component(component: &Value) -> String {
             cell(tool, "description")
         ));
     }
+    text.push_str(&describe_library(component));
     for (heading, member) in [
         ("imports", "imports"),
         ("a run cannot be resumed, because", "volatile"),
@@ -256,6 +284,48 @@ pub(crate) fn describe_component(component: &Value) -> String {
         }
         for line in lines {
             text.push_str(&format!("  {}\n", output::line(line)));
+        }
+    }
+    text
+}
+
+/// What there is to read and to fill in.
+fn describe_library(component: &Value) -> String {
+    let items = |member: &str| component[member].as_array().into_iter().flatten();
+    let about = |item: &Value| {
+        let description = member(item, "description");
+        description.map_or_else(String::new, |text| format!("  {text}\n"))
+    };
+    let mime = |item: &Value| {
+        let mime_type = member(item, "mimeType");
+        mime_type.map_or_else(String::new, |text| format!("  ({text})"))
+    };
+    let mut text = String::new();
+    for resource in items("resources") {
+        let (uri, mime) = (cell(resource, "uri"), mime(resource));
+        text.push_str(&format!("\nresource {uri}{mime}\n{}", about(resource)));
+    }
+    for template in items("templates") {
+        let (uri, mime) = (cell(template, "uriTemplate"), mime(template));
+        text.push_str(&format!("\ntemplate {uri}{mime}\n{}", about(template)));
+    }
+    for prompt in items("prompts") {
+        text.push_str(&format!(
+            "\nprompt {}\n{}",
+            cell(prompt, "name"),
+            about(prompt)
+        ));
+        for argument in prompt["arguments"].as_array().into_iter().flatten() {
+            let optional = if argument["required"] == true {
+                ""
+            } else {
+                " (optional)"
+            };
+            let name = cell(argument, "name");
+            let about = member(argument, "description")
+                .map(|about| format!("  {about}"))
+                .unwrap_or_default();
+            text.push_str(&format!("  {name}{optional}{about}\n"));
         }
     }
     text
@@ -306,18 +376,44 @@ mod tests {
             describe_receipt(&again),
             "hello is there already as it is\ntools  -\n"
         );
+        let readable = json!({ "name": "book", "tools": [], "resources": ["t:a", "t:b"], "templates": [], "prompts": ["p"] });
+        assert_eq!(
+            describe_receipt(&readable),
+            "book is installed\ntools      -\nresources  t:a, t:b\nprompts    p\n"
+        );
+    }
+
+    #[test]
+    fn what_is_read_and_filled_in_is_shown_with_what_it_is() {
+        let component = json!({
+            "resources": [{ "uri": "t:a", "mimeType": "text/plain", "description": "A\u{7}" }, { "uri": "t:b" }],
+            "templates": [{ "uriTemplate": "t:{x}", "description": "X" }],
+            "prompts": [{
+                "name": "p",
+                "description": "P",
+                "arguments": [{ "name": "a", "description": "What", "required": true }, { "name": "b", "required": false }],
+            }],
+        });
+        assert_eq!(
+            describe_library(&component),
+            "\nresource t:a  (text/plain)\n  A\\u0007\n\nresource t:b\n\ntemplate t:{x}\n  X\n\nprompt p\n  P\n  a  What\n  b (optional)\n"
+        );
+        assert_eq!(describe_library(&json!({})), "");
     }
 
     #[test]
     fn lists_for_people() {
         let list = json!({
-            "components": [{ "name": "hello", "digest": "sha256:00", "installedAt": "t", "tools": [{ "name": "hello" }] }],
+            "components": [{
+                "name": "hello", "digest": "sha256:00", "installedAt": "t", "tools": [{ "name": "hello" }],
+                "resources": [{}, {}], "templates": [], "prompts": [{}],
+            }],
             "broken": [{ "name": "old", "reason": "host", "message": "gone" }],
         });
         let text = describe_list(&list);
         assert!(
             text.ends_with(
-                "hello  hello  t          sha256:00\nold cannot be served (host): gone\n"
+                "hello  hello  2          0          1        t          sha256:00\nold cannot be served (host): gone\n"
             ),
             "{text}"
         );

@@ -249,6 +249,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("listeners", "clients that listen at the same time", |n| Usize(&mut n.server.listeners)),
     key("listeners_each", "of those, the ones of one caller", |n| Usize(&mut n.server.listeners_each)),
     key("listen_tasks", "tasks that one of them listens to", |n| Usize(&mut n.server.listen_tasks)),
+    key("listen_resources", "resources that one of them listens to", |n| Usize(&mut n.server.listen_resources)),
     key("early_polls", "early polls of one caller that wait for news", |n| Usize(&mut n.server.early_polls)),
     key("sessions", "sessions of clients of older revisions at the same time", |n| Usize(&mut n.server.sessions)),
     key("sessions_each", "of those, the ones of one caller", |n| Usize(&mut n.server.sessions_each)),

@@ -131,7 +131,7 @@ pub(crate) fn write_guest_meta(object: &mut Object<'_>, meta: &RawValue) -> Resu
 }
 
 impl Content<'_> {
-    fn write_to(&self, out: &mut String) {
+    pub(crate) fn write_to(&self, out: &mut String) {
         let mut block = Object::open(out);
         match self {
             Self::Text(text) => {
@@ -161,10 +161,7 @@ impl Content<'_> {
                 let mut resource = block.object("resource");
                 resource.text("uri", uri);
                 resource.optional_text("mimeType", *mime_type);
-                match body {
-                    Body::Text(text) => resource.text("text", text),
-                    Body::Blob(bytes) => push_base64(resource.key("blob"), bytes),
-                }
+                body.write_into(&mut resource);
                 resource.close();
             }
             Self::Raw(raw) => block.splice(raw.members()),
@@ -173,7 +170,7 @@ impl Content<'_> {
     }
 
     /// About how many bytes it takes once written.
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         const MEMBERS: usize = 128;
         MEMBERS
             + match self {
@@ -182,16 +179,25 @@ impl Content<'_> {
                 Self::ResourceLink {
                     uri, description, ..
                 } => uri.len() + description.map_or(0, str::len),
-                Self::Resource {
-                    body: Body::Text(text),
-                    ..
-                } => text.len(),
-                Self::Resource {
-                    body: Body::Blob(bytes),
-                    ..
-                } => bytes.len() / 3 * 4,
+                Self::Resource { body, .. } => body.size(),
                 Self::Raw(block) => block.json.len(),
             }
+    }
+}
+
+impl Body<'_> {
+    pub(crate) fn write_into(self, resource: &mut Object<'_>) {
+        match self {
+            Self::Text(text) => resource.text("text", text),
+            Self::Blob(bytes) => push_base64(resource.key("blob"), bytes),
+        }
+    }
+
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len() / 3 * 4,
+        }
     }
 }
 

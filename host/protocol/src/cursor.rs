@@ -8,8 +8,8 @@ use crate::error::RpcError;
 /// The first byte, so that a later form is told from this one.
 const VERSION: u8 = 1;
 
-/// The longest name in a cursor, in bytes; a longer one was not written here.
-const MAX_NAME_BYTES: usize = 255;
+/// The longest name in a cursor, in bytes, that of a resource; a longer one was not written here.
+const MAX_NAME_BYTES: usize = crate::resource::MAX_URI_BYTES;
 
 /// The cursor after the item of that name, in a list that is ordered by name. It stays good while the list changes.
 #[must_use]

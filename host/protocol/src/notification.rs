@@ -1,6 +1,7 @@
 //! What is told without an answer to each: how far a call is and what it logs, and what somebody listens to.
 
 use crate::envelope::RequestId;
+use crate::listening::ListChanges;
 use crate::meta::{LogLevel, ProgressToken};
 use crate::task::Task;
 use crate::write::{Object, push_list, push_plain, push_string};
@@ -49,8 +50,10 @@ pub fn log_message(level: LogLevel, logger: Option<&str>, message: &str) -> Stri
 /// What a request to listen is told of, at most what it asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Honoured<'a> {
-    /// That the list of tools changed.
-    pub tools_list_changed: bool,
+    /// That these lists changed.
+    pub lists: ListChanges,
+    /// That the contents of these resources changed, if it asked for any.
+    pub resources: Option<&'a [String]>,
     /// What happens to these tasks, if it asked for any.
     pub task_ids: Option<&'a [String]>,
 }
@@ -61,21 +64,71 @@ pub fn acknowledged(subscription: &RequestId, honoured: &Honoured<'_>) -> String
     notification("notifications/subscriptions/acknowledged", |params| {
         write_subscription(params, subscription);
         let mut kinds = params.object("notifications");
-        if honoured.tools_list_changed {
-            kinds.plain("toolsListChanged", true);
+        let ListChanges {
+            tools,
+            prompts,
+            resources,
+        } = honoured.lists;
+        for (key, is_told) in [
+            ("toolsListChanged", tools),
+            ("promptsListChanged", prompts),
+            ("resourcesListChanged", resources),
+        ] {
+            if is_told {
+                kinds.plain(key, true);
+            }
         }
-        if let Some(ids) = honoured.task_ids {
-            push_list(kinds.key("taskIds"), ids, |out, id| push_string(out, id));
+        for (key, names) in [
+            ("resourceSubscriptions", honoured.resources),
+            ("taskIds", honoured.task_ids),
+        ] {
+            if let Some(names) = names {
+                push_list(kinds.key(key), names, |out, name| push_string(out, name));
+            }
         }
         kinds.close();
     })
 }
 
-/// `notifications/tools/list_changed`, one JSON text.
+/// `notifications/…/list_changed` of that list, one JSON text.
 #[must_use]
-pub fn tools_list_changed(subscription: &RequestId) -> String {
-    notification("notifications/tools/list_changed", |params| {
+pub fn list_changed(subscription: &RequestId, family: Family) -> String {
+    notification(family.method(), |params| {
         write_subscription(params, subscription);
+    })
+}
+
+/// Whose list it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// The tools'.
+    Tools,
+    /// The prompts'.
+    Prompts,
+    /// That of resources, and that of their templates: one notice tells of both.
+    Resources,
+}
+
+impl Family {
+    /// Every family.
+    pub const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
+
+    /// How it is called on the wire that its list changed.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+        }
+    }
+}
+
+/// `notifications/resources/updated`, one JSON text.
+#[must_use]
+pub fn resource_updated(subscription: &RequestId, uri: &str) -> String {
+    notification("notifications/resources/updated", |params| {
+        write_subscription(params, subscription);
+        params.text("uri", uri);
     })
 }
 

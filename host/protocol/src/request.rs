@@ -6,9 +6,11 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::capability::{Capability, ClientCapabilities};
+use crate::completing::{Completing, Texts};
 use crate::envelope::{NotificationEnvelope, RequestId};
 use crate::error::RpcError;
-use crate::json::{self, NotPicked, Picked, is_object};
+use crate::json::{self, NotPicked, Picked, is_object, shown};
+use crate::listening::Listen;
 
 /// The methods that are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +21,18 @@ pub enum Method {
     ToolsList,
     /// `tools/call`
     ToolsCall,
+    /// `resources/list`
+    ResourcesList,
+    /// `resources/templates/list`
+    TemplatesList,
+    /// `resources/read`
+    ResourcesRead,
+    /// `prompts/list`
+    PromptsList,
+    /// `prompts/get`
+    PromptsGet,
+    /// `completion/complete`
+    Complete,
     /// `tasks/get`
     TasksGet,
     /// `tasks/update`
@@ -39,10 +53,16 @@ pub(crate) struct NameSource {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::Discover,
         Self::ToolsList,
         Self::ToolsCall,
+        Self::ResourcesList,
+        Self::TemplatesList,
+        Self::ResourcesRead,
+        Self::PromptsList,
+        Self::PromptsGet,
+        Self::Complete,
         Self::TasksGet,
         Self::TasksUpdate,
         Self::TasksCancel,
@@ -56,6 +76,12 @@ impl Method {
             Self::Discover => "server/discover",
             Self::ToolsList => "tools/list",
             Self::ToolsCall => "tools/call",
+            Self::ResourcesList => "resources/list",
+            Self::TemplatesList => "resources/templates/list",
+            Self::ResourcesRead => "resources/read",
+            Self::PromptsList => "prompts/list",
+            Self::PromptsGet => "prompts/get",
+            Self::Complete => "completion/complete",
             Self::TasksGet => "tasks/get",
             Self::TasksUpdate => "tasks/update",
             Self::TasksCancel => "tasks/cancel",
@@ -72,7 +98,14 @@ impl Method {
     /// Whether it is asked in sessions as well, in the same form.
     pub(crate) fn is_in_sessions(self) -> bool {
         match self {
-            Self::ToolsList | Self::ToolsCall => true,
+            Self::ToolsList
+            | Self::ToolsCall
+            | Self::ResourcesList
+            | Self::TemplatesList
+            | Self::ResourcesRead
+            | Self::PromptsList
+            | Self::PromptsGet
+            | Self::Complete => true,
             Self::Discover
             | Self::TasksGet
             | Self::TasksUpdate
@@ -83,9 +116,19 @@ impl Method {
 
     pub(crate) fn name_source(self) -> Option<NameSource> {
         match self {
-            Self::Discover | Self::ToolsList | Self::Listen => None,
-            Self::ToolsCall => Some(NameSource {
+            Self::Discover
+            | Self::ToolsList
+            | Self::ResourcesList
+            | Self::TemplatesList
+            | Self::PromptsList
+            | Self::Complete
+            | Self::Listen => None,
+            Self::ToolsCall | Self::PromptsGet => Some(NameSource {
                 param: Param::Name,
+                required: true,
+            }),
+            Self::ResourcesRead => Some(NameSource {
+                param: Param::Uri,
                 required: true,
             }),
             Self::TasksGet | Self::TasksUpdate | Self::TasksCancel => Some(NameSource {
@@ -99,7 +142,16 @@ impl Method {
     /// parameters is looked at with that.
     pub(crate) fn requires(self) -> &'static [Capability] {
         match self {
-            Self::Discover | Self::ToolsList | Self::ToolsCall | Self::Listen => &[],
+            Self::Discover
+            | Self::ToolsList
+            | Self::ToolsCall
+            | Self::ResourcesList
+            | Self::TemplatesList
+            | Self::ResourcesRead
+            | Self::PromptsList
+            | Self::PromptsGet
+            | Self::Complete
+            | Self::Listen => &[],
             Self::TasksGet | Self::TasksUpdate | Self::TasksCancel => &[Capability::Tasks],
         }
     }
@@ -126,6 +178,43 @@ pub enum Request<'a> {
         /// What the earlier round gave the client to bring back, unread.
         request_state: Option<Cow<'a, str>>,
     },
+    /// The resources, likewise.
+    ResourcesList {
+        /// Where the last page ended.
+        cursor: Option<Cow<'a, str>>,
+    },
+    /// The templates of resources, likewise.
+    TemplatesList {
+        /// Where the last page ended.
+        cursor: Option<Cow<'a, str>>,
+    },
+    /// What a resource holds.
+    ResourcesRead {
+        /// Which.
+        uri: Cow<'a, str>,
+        /// Answers to questions of an earlier round: an object, unread.
+        input_responses: Option<Vec<(Cow<'a, str>, &'a RawValue)>>,
+        /// What the earlier round gave the client to bring back, unread.
+        request_state: Option<Cow<'a, str>>,
+    },
+    /// The prompts, likewise.
+    PromptsList {
+        /// Where the last page ended.
+        cursor: Option<Cow<'a, str>>,
+    },
+    /// Fill in a prompt.
+    PromptsGet {
+        /// Which.
+        name: Cow<'a, str>,
+        /// With what.
+        arguments: Texts<'a>,
+        /// Answers to questions of an earlier round: an object, unread.
+        input_responses: Option<Vec<(Cow<'a, str>, &'a RawValue)>>,
+        /// What the earlier round gave the client to bring back, unread.
+        request_state: Option<Cow<'a, str>>,
+    },
+    /// Propose how to go on with an argument.
+    Complete(Completing<'a>),
     /// Where a task stands.
     TasksGet {
         /// Which.
@@ -144,12 +233,7 @@ pub enum Request<'a> {
         task_id: Cow<'a, str>,
     },
     /// Be told of what happens. Kinds that are not served are left out of the acknowledgement and are no fault.
-    Listen {
-        /// That the list of tools changed.
-        tools_list_changed: bool,
-        /// What happens to these tasks.
-        task_ids: Option<Vec<Cow<'a, str>>>,
-    },
+    Listen(Listen<'a>),
 }
 
 /// The parameters of all methods, by name. Some client libraries send a `task` member from an earlier experiment:
@@ -164,10 +248,17 @@ pub(crate) enum Param {
     TaskId,
     Cursor,
     Notifications,
+    Uri,
+    Ref,
+    Argument,
+    Context,
 }
 
+/// How many there are.
+const PARAMS: usize = 12;
+
 impl Param {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; PARAMS] = [
         "_meta",
         "name",
         "arguments",
@@ -176,6 +267,10 @@ impl Param {
         "taskId",
         "cursor",
         "notifications",
+        "uri",
+        "ref",
+        "argument",
+        "context",
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -184,15 +279,15 @@ impl Param {
 }
 
 /// `params`, split once.
-pub(crate) struct Params<'a>(Picked<'a, 8>);
+pub(crate) struct Params<'a>(Picked<'a, PARAMS>);
 
 impl<'a> Params<'a> {
     /// Absent parameters are empty ones.
     pub(crate) fn read(params: Option<&'a RawValue>) -> Result<Self, RpcError> {
         let Some(params) = params else {
             return Ok(Self(Picked {
-                values: [None; 8],
-                repeated: [false; 8],
+                values: [None; PARAMS],
+                repeated: [false; PARAMS],
             }));
         };
         json::pick(params.get(), &Param::NAMES)
@@ -216,18 +311,18 @@ impl<'a> Params<'a> {
         Ok(self.0.values[param as usize])
     }
 
-    fn optional_string(&self, param: Param) -> Result<Option<Cow<'a, str>>, RpcError> {
+    pub(crate) fn optional_string(&self, param: Param) -> Result<Option<Cow<'a, str>>, RpcError> {
         self.get(param)?
             .map(|raw| json::string(raw).ok_or_else(|| must_be(param, "a string")))
             .transpose()
     }
 
-    fn string(&self, param: Param) -> Result<Cow<'a, str>, RpcError> {
+    pub(crate) fn string(&self, param: Param) -> Result<Cow<'a, str>, RpcError> {
         self.optional_string(param)?
             .ok_or_else(|| must_be(param, "there, a string"))
     }
 
-    fn optional_object(&self, param: Param) -> Result<Option<&'a RawValue>, RpcError> {
+    pub(crate) fn optional_object(&self, param: Param) -> Result<Option<&'a RawValue>, RpcError> {
         let value = self.get(param)?;
         match value {
             Some(raw) if !is_object(raw) => Err(must_be(param, "an object")),
@@ -236,7 +331,7 @@ impl<'a> Params<'a> {
     }
 }
 
-fn must_be(param: Param, what: &str) -> RpcError {
+pub(crate) fn must_be(param: Param, what: &str) -> RpcError {
     RpcError::invalid_params(format!("params.{} must be {what}", param.name()))
 }
 
@@ -247,6 +342,19 @@ impl Request<'_> {
             Self::ToolsCall {
                 name, arguments, ..
             } => Self::ToolsCall {
+                name,
+                arguments,
+                input_responses: None,
+                request_state: None,
+            },
+            Self::ResourcesRead { uri, .. } => Self::ResourcesRead {
+                uri,
+                input_responses: None,
+                request_state: None,
+            },
+            Self::PromptsGet {
+                name, arguments, ..
+            } => Self::PromptsGet {
                 name,
                 arguments,
                 input_responses: None,
@@ -274,18 +382,46 @@ impl<'a> Request<'a> {
                 input_responses: input_responses(params)?,
                 request_state: params.optional_string(Param::RequestState)?,
             },
+            Method::ResourcesList => Self::ResourcesList {
+                cursor: params.optional_string(Param::Cursor)?,
+            },
+            Method::TemplatesList => Self::TemplatesList {
+                cursor: params.optional_string(Param::Cursor)?,
+            },
+            Method::ResourcesRead => Self::ResourcesRead {
+                uri: params.string(Param::Uri)?,
+                input_responses: input_responses(params)?,
+                request_state: params.optional_string(Param::RequestState)?,
+            },
+            Method::PromptsList => Self::PromptsList {
+                cursor: params.optional_string(Param::Cursor)?,
+            },
+            Method::PromptsGet => Self::PromptsGet {
+                name: params.string(Param::Name)?,
+                arguments: match params.optional_object(Param::Arguments)? {
+                    Some(arguments) => texts("params.arguments", arguments)?,
+                    None => Vec::new(),
+                },
+                input_responses: input_responses(params)?,
+                request_state: params.optional_string(Param::RequestState)?,
+            },
+            Method::Complete => Self::Complete(Completing::read(params)?),
             Method::TasksGet => Self::TasksGet {
                 task_id: params.string(Param::TaskId)?,
             },
             Method::TasksUpdate => Self::TasksUpdate {
                 task_id: params.string(Param::TaskId)?,
-                input_responses: input_responses(params)?
-                    .ok_or_else(|| must_be(Param::InputResponses, "there, an object"))?,
+                input_responses: match params.optional_object(Param::InputResponses)? {
+                    None => return Err(must_be(Param::InputResponses, "there, an object")),
+                    Some(raw) => json::members(raw.get()).map_err(|fault| {
+                        RpcError::invalid_params(format!("params.inputResponses {fault}"))
+                    })?,
+                },
             },
             Method::TasksCancel => Self::TasksCancel {
                 task_id: params.string(Param::TaskId)?,
             },
-            Method::Listen => listen(params, capabilities)?,
+            Method::Listen => Self::Listen(Listen::read(params, capabilities)?),
         })
     }
 }
@@ -300,39 +436,34 @@ fn input_responses<'a>(params: &Params<'a>) -> Result<Option<json::Members<'a>>,
         .transpose()
 }
 
-fn listen<'a>(
-    params: &Params<'a>,
-    capabilities: &ClientCapabilities,
-) -> Result<Request<'a>, RpcError> {
-    let filter = params
-        .optional_object(Param::Notifications)?
-        .ok_or_else(|| must_be(Param::Notifications, "there, an object"))?;
-    let fault = |what: &str| RpcError::invalid_params(format!("params.notifications {what}"));
-    let picked = json::pick(filter.get(), &["toolsListChanged", "taskIds"])
-        .map_err(|_| fault("is not accepted"))?;
+/// An object whose values are all strings, as forms and prompts have them.
+pub(crate) fn texts<'a>(path: &str, object: &'a RawValue) -> Result<Texts<'a>, RpcError> {
+    let members = json::members(object.get())
+        .map_err(|fault| RpcError::invalid_params(format!("{path} {fault}")))?;
+    members
+        .into_iter()
+        .map(|(name, value)| match json::string(value) {
+            Some(value) => Ok((name, value)),
+            None => Err(RpcError::invalid_params(format!(
+                "{path}.{} must be a string",
+                shown(&name)
+            ))),
+        })
+        .collect()
+}
+
+/// Picks members of an object in a parameter, each at most once.
+pub(crate) fn members_of<'a, const N: usize>(
+    path: &str,
+    object: &'a RawValue,
+    keys: &[&str; N],
+) -> Result<[Option<&'a RawValue>; N], RpcError> {
+    let fault = |what: &str| RpcError::invalid_params(format!("{path} {what}"));
+    let picked = json::pick(object.get(), keys).map_err(|_| fault("is not accepted"))?;
     if picked.repeated.contains(&true) {
         return Err(fault("has a member twice"));
     }
-    let [tools, task_ids] = picked.values;
-    if task_ids.is_some() {
-        // MCP 2026-07-28, Tasks, task status notifications.
-        capabilities.require(&[Capability::Tasks])?;
-    }
-    let tools_list_changed = match tools.map(RawValue::get) {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(fault("must have a boolean in `toolsListChanged`")),
-    };
-    let task_ids = task_ids
-        .map(|raw| {
-            serde_json::from_str::<Vec<Cow<'a, str>>>(raw.get())
-                .map_err(|_| fault("must have a list of strings in `taskIds`"))
-        })
-        .transpose()?;
-    Ok(Request::Listen {
-        tools_list_changed,
-        task_ids,
-    })
+    Ok(picked.values)
 }
 
 /// What a client tells. There is no reply to tell it that it made a mistake, so nothing here is one.

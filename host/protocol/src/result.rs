@@ -62,7 +62,7 @@ pub enum CacheScope {
 }
 
 impl CacheHint {
-    fn write_into(self, result: &mut Object<'_>) {
+    pub(crate) fn write_into(self, result: &mut Object<'_>) {
         result.plain("ttlMs", self.ttl_ms);
         result.text(
             "cacheScope",
@@ -81,11 +81,10 @@ pub(crate) fn open<'o>(out: &'o mut String, result_type: &str) -> Object<'o> {
     object
 }
 
-/// The result of `server/discover`. Tools, log messages and the tasks extension are always there.
+/// The result of `server/discover`. Tools, resources, prompts, completions, log messages and the tasks extension are
+/// always there, and of every list it is told that it changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Discover<'a> {
-    /// Whether `subscriptions/listen` tells of a changed list of tools.
-    pub tools_list_changed: bool,
     /// How to use this server, for a model.
     pub instructions: Option<&'a str>,
     /// How long this may be kept.
@@ -134,26 +133,51 @@ impl Discover<'_> {
 
     /// What both eras call by the same names.
     fn write_capabilities(&self, capabilities: &mut Object<'_>) {
-        let mut tools = capabilities.object("tools");
-        if self.tools_list_changed {
-            tools.plain("listChanged", true);
-        }
-        tools.close();
+        capabilities.ours("tools", r#"{"listChanged":true}"#);
+        capabilities.ours("resources", r#"{"subscribe":true,"listChanged":true}"#);
+        capabilities.ours("prompts", r#"{"listChanged":true}"#);
+        capabilities.ours("completions", "{}");
         // Sent on the stream of a call whose request, or session, names a level, and nowhere else.
         capabilities.ours("logging", "{}");
     }
 }
 
-/// Writes one page of `tools/list`. The descriptors come from [`crate::tool`], in the order of their names.
-pub fn write_tools_page<'a>(
+/// What is listed in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// `tools/list`
+    Tools,
+    /// `resources/list`
+    Resources,
+    /// `resources/templates/list`
+    Templates,
+    /// `prompts/list`
+    Prompts,
+}
+
+impl List {
+    fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+/// Writes one page of a list. The descriptors come from [`crate::tool`], [`crate::resource`] and [`crate::prompt`], in
+/// the order of their names.
+pub fn write_page<'a>(
     out: &mut String,
+    list: List,
     descriptors: impl IntoIterator<Item = &'a str>,
     next_cursor: Option<&str>,
     cache: CacheHint,
     server: &ServerInfo,
 ) {
     let mut result = open(out, "complete");
-    push_list(result.key("tools"), descriptors, push_raw);
+    push_list(result.key(list.member()), descriptors, push_raw);
     result.optional_text("nextCursor", next_cursor);
     cache.write_into(&mut result);
     server.write_meta(&mut result, None);

@@ -58,6 +58,13 @@ pub enum SessionRequest<'a> {
     Ping,
     /// Log messages of this level and above from now on.
     SetLevel(LogLevel),
+    /// The contents of a resource changed: whether its client wants to hear of that from now on.
+    Subscribe {
+        /// Which.
+        uri: Cow<'a, str>,
+        /// Whether it does.
+        is_wanted: bool,
+    },
     /// What is asked in both eras.
     Shared(Request<'a>),
     /// `tools/call` as a task from the start (2025-11-25).
@@ -82,6 +89,10 @@ pub fn decode<'a>(
     let request = match envelope.method.as_ref() {
         "ping" => SessionRequest::Ping,
         "logging/setLevel" => SessionRequest::SetLevel(level(envelope.params)?),
+        "resources/subscribe" | "resources/unsubscribe" => SessionRequest::Subscribe {
+            uri: params.string(Param::Uri)?,
+            is_wanted: envelope.method == "resources/subscribe",
+        },
         method if has_tasks && task::is_method(method) => {
             SessionRequest::Task(TaskRequest::read(method, envelope.params)?)
         }

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::content::write_guest_meta;
+use crate::extra::{self, Of};
 use crate::json::{self, JsonFault, is_object};
 use crate::session::task::TaskSupport;
 use crate::version::Revision;
@@ -26,15 +26,6 @@ pub struct Tool<'a> {
     pub extra: Option<&'a str>,
 }
 
-const EXTRA: [&str; 3] = ["annotations", "icons", "_meta"];
-const HINTS: [&str; 5] = [
-    "title",
-    "readOnlyHint",
-    "destructiveHint",
-    "idempotentHint",
-    "openWorldHint",
-];
-
 impl Tool<'_> {
     /// The descriptor as text, or what is wrong with the guest's JSON.
     pub fn descriptor(&self) -> Result<String, JsonFault> {
@@ -47,9 +38,7 @@ impl Tool<'_> {
         if let Some(output) = self.output_schema {
             tool.raw("outputSchema", schema("output schema", output)?);
         }
-        if let Some(extra) = self.extra {
-            write_extra(&mut tool, extra)?;
-        }
+        extra::write_into(&mut tool, self.extra, Of::Tool)?;
         tool.close();
         Ok(out)
     }
@@ -87,64 +76,4 @@ fn schema<'a>(what: &str, text: &'a str) -> Result<&'a str, JsonFault> {
         Ok(raw) if is_object(raw) => Ok(raw.get()),
         _ => Err(JsonFault(format!("{what} is not a JSON object"))),
     }
-}
-
-fn write_extra(tool: &mut Object<'_>, extra: &str) -> Result<(), JsonFault> {
-    let in_extra = |fault: JsonFault| JsonFault(format!("extra {fault}"));
-    json::strict_value(extra).map_err(in_extra)?;
-    let picked = json::pick(extra, &EXTRA)
-        .map_err(|_| JsonFault("extra is not a JSON object".to_owned()))?;
-    let [annotations, icons, meta] = picked.values;
-    if let Some(annotations) = annotations {
-        check_annotations(annotations)?;
-        tool.raw("annotations", annotations.get());
-    }
-    if let Some(icons) = icons {
-        check_icons(icons)?;
-        tool.raw("icons", icons.get());
-    }
-    meta.map_or(Ok(()), |meta| {
-        write_guest_meta(tool, meta).map_err(in_extra)
-    })
-}
-
-/// A client that checks its types would drop the whole list for one wrong hint.
-fn check_annotations(raw: &RawValue) -> Result<(), JsonFault> {
-    let picked = json::pick(raw.get(), &HINTS)
-        .map_err(|_| JsonFault("extra.annotations is not a JSON object".to_owned()))?;
-    let [title, hints @ ..] = picked.values;
-    if title.is_some_and(|title| json::string(title).is_none()) {
-        return Err(JsonFault(
-            "extra.annotations.title is not a string".to_owned(),
-        ));
-    }
-    match hints
-        .iter()
-        .position(|hint| hint.is_some_and(|hint| !matches!(hint.get(), "true" | "false")))
-    {
-        Some(index) => Err(JsonFault(format!(
-            "extra.annotations.{} is not true or false",
-            HINTS[index + 1]
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Clients must drop icons from elsewhere than https and data URIs, and some follow whatever they are given.
-fn check_icons(raw: &RawValue) -> Result<(), JsonFault> {
-    let icons: Vec<&RawValue> = serde_json::from_str(raw.get())
-        .map_err(|_| JsonFault("extra.icons is not a list".to_owned()))?;
-    let is_icon = |icon: &&RawValue| {
-        let src = json::pick(icon.get(), &["src"])
-            .ok()
-            .and_then(|picked| picked.values[0])
-            .and_then(json::string);
-        src.is_some_and(|src| src.starts_with("https://") || src.starts_with("data:"))
-    };
-    if icons.iter().all(is_icon) {
-        return Ok(());
-    }
-    Err(JsonFault(
-        "extra.icons holds what has no `src` with an https or data URI".to_owned(),
-    ))
 }

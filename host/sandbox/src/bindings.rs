@@ -1,4 +1,6 @@
 //! The interfaces of a tool and of WASI, as Rust. The only place where they are generated.
+//!
+//! The world has all that a component may export; which of it one does is looked up interface by interface.
 
 wasmtime::component::bindgen!({
     path: "../../wit",
@@ -9,6 +11,9 @@ wasmtime::component::bindgen!({
             import longshore:tool/task@0.1.0;
             import longshore:tool/changes@0.1.0;
             export longshore:tool/tools@0.1.0;
+            export longshore:tool/resources@0.1.0;
+            export longshore:tool/prompts@0.1.0;
+            export longshore:tool/completions@0.1.0;
         }
     ",
     world: "longshore:host/guest",

@@ -37,9 +37,19 @@ pub enum Ending {
     Returned(ToolResult),
     /// The tool says that it failed; the result says why.
     ToolFailed(ToolResult),
-    /// The tool answers with an error of the protocol.
+    /// What was read of a resource.
+    Read(Vec<Contents>),
+    /// There is no such resource.
+    NotFound,
+    /// The prompt, filled in.
+    Prompted(Prompt),
+    /// An argument of the prompt is wrong; the guest's line says which and how.
+    BadArgument(String),
+    /// How an argument could go on.
+    Completed(Completion),
+    /// It answers with an error of the protocol.
     Protocol(RpcError),
-    /// The tool gave up because it was cancelled.
+    /// It gave up because it was cancelled.
     Cancelled,
     /// It was ended from outside.
     Stopped(StopReason),
@@ -112,6 +122,57 @@ pub enum Body {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
+}
+
+/// One piece of what was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contents {
+    /// The URI asked for, or one below it.
+    pub uri: String,
+    /// What it is.
+    pub mime_type: Option<String>,
+    /// What it holds.
+    pub body: Body,
+    /// Further notes, a JSON object; checked to be well-formed and not too deep.
+    pub meta: Option<String>,
+}
+
+/// A prompt that was filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// What it is for.
+    pub description: Option<String>,
+    /// What is said, in order.
+    pub messages: Vec<Message>,
+}
+
+/// One message of a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: Block,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// How an argument could go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The best first.
+    pub values: Vec<String>,
+    /// How many there are, if known.
+    pub total: Option<u32>,
+    /// Whether there are more than these.
+    pub has_more: bool,
 }
 
 /// An error of the protocol, as the guest gave it.

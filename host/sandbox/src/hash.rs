@@ -1,21 +1,63 @@
-//! One short name for what a tool returned, by which a repetition is compared with what it repeats.
+//! One short name for what a run returned, by which a repetition is compared with what it repeats.
 
+use crate::bindings::exports::longshore::tool::prompts::{PromptError, Role};
+use crate::bindings::exports::longshore::tool::resources::ReadError;
 use crate::bindings::longshore::tool::types as wit;
 use crate::link::Returned;
 
-/// A hash of what a tool returned, whole and unchecked: the same for the same, whoever computes it.
+/// A hash of what a run returned, whole and unchecked: the same for the same, whoever computes it.
 pub(crate) fn of(returned: &Returned) -> [u8; 16] {
     let mut form = Form(blake3::Hasher::new());
     match returned {
-        Ok(result) => form.result(0, result),
-        Err(wit::CallError::Failed(result)) => form.result(1, result),
-        Err(wit::CallError::Protocol(error)) => {
+        Returned::Tool(Ok(result)) => form.result(0, result),
+        Returned::Tool(Err(wit::CallError::Failed(result))) => form.result(1, result),
+        Returned::Tool(Err(wit::CallError::Protocol(error)))
+        | Returned::Read(Err(ReadError::Protocol(error)))
+        | Returned::Prompted(Err(PromptError::Protocol(error))) => {
             form.number(2);
             form.bytes(&error.code.to_le_bytes());
             form.bytes(error.message.as_bytes());
             form.option(error.data.as_deref());
         }
-        Err(wit::CallError::Cancelled) => form.number(3),
+        Returned::Tool(Err(wit::CallError::Cancelled))
+        | Returned::Read(Err(ReadError::Cancelled))
+        | Returned::Prompted(Err(PromptError::Cancelled)) => form.number(3),
+        Returned::Read(Ok(contents)) => {
+            form.number(4);
+            form.number(contents.len() as u64);
+            for part in contents {
+                form.bytes(part.uri.as_bytes());
+                form.option(part.mime_type.as_deref());
+                form.body(&part.body);
+                form.option(part.meta.as_deref());
+            }
+        }
+        Returned::Read(Err(ReadError::NotFound)) => form.number(5),
+        Returned::Prompted(Ok(prompt)) => {
+            form.number(6);
+            form.option(prompt.description.as_deref());
+            form.number(prompt.messages.len() as u64);
+            for message in &prompt.messages {
+                form.number(match message.role {
+                    Role::User => 0,
+                    Role::Assistant => 1,
+                });
+                form.block(&message.content);
+            }
+        }
+        Returned::Prompted(Err(PromptError::Invalid(text))) => {
+            form.number(7);
+            form.bytes(text.as_bytes());
+        }
+        Returned::Completed(completion) => {
+            form.number(8);
+            form.number(completion.values.len() as u64);
+            for value in &completion.values {
+                form.bytes(value.as_bytes());
+            }
+            form.number(completion.total.map_or(u64::MAX, u64::from));
+            form.number(completion.has_more.into());
+        }
     }
     let hash = form.0.finalize();
     *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
@@ -51,6 +93,19 @@ impl Form {
         self.option(result.meta.as_deref());
     }
 
+    fn body(&mut self, body: &wit::Body) {
+        match body {
+            wit::Body::Text(text) => {
+                self.number(0);
+                self.bytes(text.as_bytes());
+            }
+            wit::Body::Bytes(bytes) => {
+                self.number(1);
+                self.bytes(bytes);
+            }
+        }
+    }
+
     fn block(&mut self, block: &wit::Block) {
         match block {
             wit::Block::Text(text) => {
@@ -77,16 +132,7 @@ impl Form {
                 self.number(4);
                 self.bytes(embedded.uri.as_bytes());
                 self.option(embedded.mime_type.as_deref());
-                match &embedded.body {
-                    wit::Body::Text(text) => {
-                        self.number(0);
-                        self.bytes(text.as_bytes());
-                    }
-                    wit::Body::Bytes(bytes) => {
-                        self.number(1);
-                        self.bytes(bytes);
-                    }
-                }
+                self.body(&embedded.body);
             }
             wit::Block::Raw(json) => {
                 self.number(5);

@@ -2,8 +2,8 @@
 //!
 //! The way of an upload: [`precheck`] (what can be refused by reading), [`compile`] (native code, made
 //! in a confined child process), [`artifact`] (kept and loaded again), `link` (does it fit our
-//! interface), [`sandbox`] (all of that behind one handle). The way of a call: [`sandbox::Sandbox`]
-//! starts a run, which begins where its [`journal`] says, the guest's imports reach
+//! interface), [`offer`] (what it lists), [`sandbox`] (all of that behind one handle). The way of a call:
+//! [`sandbox::Sandbox`] starts a run for a [`target`], which begins where its [`journal`] says, the guest's imports reach
 //! [`outside::Outside`], [`control`] stops it, and [`ending`] says how it ended.
 
 pub mod artifact;
@@ -23,10 +23,12 @@ mod host;
 mod host_wasi;
 pub mod journal;
 mod json;
+mod library;
 mod limiter;
 mod link;
 mod memory;
 mod nobody;
+pub mod offer;
 mod output;
 pub mod outside;
 mod pool;
@@ -36,6 +38,7 @@ mod ring;
 mod rules;
 mod run;
 pub mod sandbox;
+pub mod target;
 mod wasi;
 
 #[cfg(test)]

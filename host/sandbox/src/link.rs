@@ -1,4 +1,4 @@
-//! Whether a component fits: it needs only what there is, and offers what a tool offers.
+//! Whether a component fits: it needs only what there is, and offers something that can be called, read or filled in.
 
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{
@@ -8,25 +8,45 @@ use wasmtime::component::{
 use wasmtime::{Engine, Store};
 
 use crate::bindings::Guest;
-use crate::bindings::exports::longshore::tool::tools::Tool;
+use crate::bindings::exports::longshore::tool::{completions, prompts, resources, tools};
 use crate::bindings::longshore::tool::types::{CallError, ToolResult};
 use crate::fault::Halt;
 use crate::host::State;
+use crate::journal::Entry;
+use crate::library::{self, Prompted, Read};
+use crate::offer::Offer;
 use crate::pool::{Each, Engines};
 use crate::precheck::Facts;
 use crate::refusal::{Reason, Refusal};
 use crate::sandbox::WasiKind;
+use crate::target::{Reference, Target};
 use crate::wasi;
 
 const TOOLS: &str = "longshore:tool/tools@0.1.0";
-/// The same in any version that fits.
-const ANY_TOOLS: &str = "longshore:tool/tools@0.1.";
+const RESOURCES: &str = "longshore:tool/resources@0.1.0";
+const PROMPTS: &str = "longshore:tool/prompts@0.1.0";
+const COMPLETIONS: &str = "longshore:tool/completions@0.1.0";
 const RESTART: &str = "longshore:tool/restart@0.1.0";
+/// What a component offers stands in one of these, in any version that fits.
+const OFFERING: [&str; 3] = [
+    "longshore:tool/tools@0.1.",
+    "longshore:tool/resources@0.1.",
+    "longshore:tool/prompts@0.1.",
+];
 
 /// What a tool returns.
-pub(crate) type Returned = Result<ToolResult, CallError>;
+type Called = Result<ToolResult, CallError>;
 type Call<'a> = (&'a str, &'a str);
 type Resume<'a> = (&'a str, &'a str, &'a [u8]);
+type Complete<'a> = (&'a completions::Reference, &'a str, &'a str, &'a str);
+
+/// What a run returned, as it came.
+pub(crate) enum Returned {
+    Tool(Called),
+    Read(Read),
+    Prompted(Prompted),
+    Completed(completions::Completion),
+}
 
 /// A component that fits, ready to be instantiated.
 pub(crate) type Fitted = Each<Form>;
@@ -34,8 +54,12 @@ pub(crate) type Fitted = Each<Form>;
 /// The same for one engine.
 pub(crate) struct Form {
     ready: InstancePre<State>,
-    list_tools: ComponentExportIndex,
-    call_tool: ComponentExportIndex,
+    /// Where each list is, and what is called for one of its items.
+    tools: Option<[ComponentExportIndex; 2]>,
+    /// Likewise, with the list of templates between the two.
+    resources: Option<[ComponentExportIndex; 3]>,
+    prompts: Option<[ComponentExportIndex; 2]>,
+    completions: Option<ComponentExportIndex>,
     /// Where it goes on from a restart point, if it saves any.
     resume: Option<ComponentExportIndex>,
 }
@@ -47,6 +71,11 @@ pub(crate) struct Entered<'a> {
 }
 
 impl Form {
+    /// Whether it has something to read or to fill in.
+    pub(crate) fn has_library(&self) -> bool {
+        self.resources.is_some() || self.prompts.is_some()
+    }
+
     /// Makes an instance; its start functions run here.
     pub(crate) async fn instantiate(
         &self,
@@ -60,47 +89,114 @@ impl Form {
     }
 }
 
+/// An interface that the component has, or nothing of it would have been called.
+fn there<T>(interface: Option<&T>) -> wasmtime::Result<&T> {
+    interface.ok_or_else(|| Halt::Bug("a call of what the component does not export".into()).into())
+}
+
 impl Entered<'_> {
-    /// Lists the tools.
-    pub(crate) async fn list_tools(&self, store: &mut Store<State>) -> wasmtime::Result<Vec<Tool>> {
-        let list = self
-            .instance
-            .get_typed_func::<(), (Vec<Tool>,)>(&mut *store, &self.form.list_tools)?;
-        let (tools,) = list.call_async(store, ()).await?;
-        Ok(tools)
-    }
-
-    /// Calls a tool.
-    pub(crate) async fn call_tool(
+    async fn function<Params, Results>(
         &self,
         store: &mut Store<State>,
-        tool: &str,
-        arguments: &str,
-    ) -> wasmtime::Result<Returned> {
-        let call = self
+        index: &ComponentExportIndex,
+        params: Params,
+    ) -> wasmtime::Result<Results>
+    where
+        Params: ComponentNamedList + Lower + Send + Sync,
+        Results: ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        let function = self
             .instance
-            .get_typed_func::<Call<'_>, (Returned,)>(&mut *store, &self.form.call_tool)?;
-        let (returned,) = call.call_async(store, (tool, arguments)).await?;
-        Ok(returned)
+            .get_typed_func::<Params, Results>(&mut *store, index)?;
+        function.call_async(store, params).await
     }
 
-    /// Goes on from a restart point.
-    pub(crate) async fn resume_tool(
+    /// Calls the one function that this is about.
+    pub(crate) async fn call(
         &self,
         store: &mut Store<State>,
-        tool: &str,
-        arguments: &str,
-        state: &[u8],
+        target: &Target,
+        entry: &Entry,
     ) -> wasmtime::Result<Returned> {
-        let Some(index) = &self.form.resume else {
-            // A component that saves restart points has it, or it was refused.
-            return Err(Halt::Bug("a restart point of a component that saves none".into()).into());
+        let form = self.form;
+        Ok(match target {
+            Target::Tool { name, arguments } => match entry {
+                Entry::Call => {
+                    let [_, call] = there(form.tools.as_ref())?;
+                    let params: Call<'_> = (name, arguments);
+                    let (returned,) = self.function(store, call, params).await?;
+                    Returned::Tool(returned)
+                }
+                Entry::Resume(state) => {
+                    let resume = there(form.resume.as_ref())?;
+                    let params: Resume<'_> = (name, arguments, state);
+                    let (returned,) = self.function(store, resume, params).await?;
+                    Returned::Tool(returned)
+                }
+            },
+            Target::Resource { uri } => {
+                let [_, _, read] = there(form.resources.as_ref())?;
+                let (returned,) = self.function(store, read, (uri.as_str(),)).await?;
+                Returned::Read(returned)
+            }
+            Target::Prompt { name, arguments } => {
+                let [_, get] = there(form.prompts.as_ref())?;
+                let params: Call<'_> = (name, arguments);
+                let (returned,) = self.function(store, get, params).await?;
+                Returned::Prompted(returned)
+            }
+            Target::Completion {
+                of,
+                argument,
+                value,
+                context,
+            } => {
+                let of = match of {
+                    Reference::Prompt(name) => completions::Reference::Prompt(name.clone()),
+                    Reference::Template(text) => {
+                        completions::Reference::ResourceTemplate(text.clone())
+                    }
+                };
+                let complete = there(form.completions.as_ref())?;
+                let params: Complete<'_> = (&of, argument, value, context);
+                let (returned,) = self.function(store, complete, params).await?;
+                Returned::Completed(returned)
+            }
+        })
+    }
+
+    /// Asks for every list that there is, one after the other; `asked` is the one that it is at.
+    pub(crate) async fn list(
+        &self,
+        store: &mut Store<State>,
+        asked: &mut Reason,
+    ) -> wasmtime::Result<Offer> {
+        let form = self.form;
+        let mut offer = Offer {
+            completes: form.completions.is_some(),
+            ..Offer::default()
         };
-        let resume = self
-            .instance
-            .get_typed_func::<Resume<'_>, (Returned,)>(&mut *store, index)?;
-        let (returned,) = resume.call_async(store, (tool, arguments, state)).await?;
-        Ok(returned)
+        if let Some([list, _]) = &form.tools {
+            *asked = Reason::ListTools;
+            let (listed,): (Vec<tools::Tool>,) = self.function(&mut *store, list, ()).await?;
+            offer.tools = listed.into_iter().map(library::tool).collect();
+        }
+        if let Some([list, templates, _]) = &form.resources {
+            *asked = Reason::ListResources;
+            let (listed,): (Vec<resources::ResourceInfo>,) =
+                self.function(&mut *store, list, ()).await?;
+            offer.resources = listed.into_iter().map(library::resource).collect();
+            *asked = Reason::ListTemplates;
+            let (listed,): (Vec<resources::Template>,) =
+                self.function(&mut *store, templates, ()).await?;
+            offer.templates = listed.into_iter().map(library::template).collect();
+        }
+        if let Some([list, _]) = &form.prompts {
+            *asked = Reason::ListPrompts;
+            let (listed,): (Vec<prompts::Prompt>,) = self.function(&mut *store, list, ()).await?;
+            offer.prompts = listed.into_iter().map(library::prompt).collect();
+        }
+        Ok(offer)
     }
 }
 
@@ -186,10 +282,10 @@ pub(crate) fn names_fit(facts: &Facts) -> Result<(), Refusal> {
         known(import)?;
     }
     let exports = || facts.exports.iter().map(String::as_str);
-    if exports().any(|name| name.starts_with(ANY_TOOLS)) {
+    if exports().any(|name| OFFERING.iter().any(|offering| name.starts_with(offering))) {
         Ok(())
     } else {
-        Err(no_tools(exports()))
+        Err(offers_nothing(exports()))
     }
 }
 
@@ -204,7 +300,7 @@ fn known(import: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Reason::Import, message))
 }
 
-fn no_tools<'n>(exports: impl Iterator<Item = &'n str>) -> Refusal {
+fn offers_nothing<'n>(exports: impl Iterator<Item = &'n str>) -> Refusal {
     let exports: Vec<_> = exports.take(8).map(|name| format!("`{name}`")).collect();
     let exports = if exports.is_empty() {
         "nothing".to_owned()
@@ -213,7 +309,7 @@ fn no_tools<'n>(exports: impl Iterator<Item = &'n str>) -> Refusal {
     };
     Refusal::new(
         Reason::World,
-        format!("export `{TOOLS}` is missing; there is {exports}"),
+        format!("it exports none of `{TOOLS}`, `{RESOURCES}` and `{PROMPTS}`; there is {exports}"),
     )
 }
 
@@ -247,22 +343,64 @@ fn check_exports(
     let engine = component.engine();
     let names = || kind.exports(engine).map(|(name, _)| name);
     let restart = restart(component, checkpoint)?;
-    let Some(tools) = component.get_export_index(None, TOOLS) else {
-        return Err(no_tools(names()));
+    let find = |interface| component.get_export_index(None, interface);
+    let [tools, resources, prompts, completions] =
+        [TOOLS, RESOURCES, PROMPTS, COMPLETIONS].map(find);
+    if tools.is_none() && resources.is_none() && prompts.is_none() {
+        return Err(offers_nothing(names()));
+    }
+    let tools = match &tools {
+        Some(tools) => {
+            let at = (TOOLS, tools);
+            Some([
+                typecheck::<(), (Vec<tools::Tool>,)>(component, &ready, at, "list-tools")?,
+                typecheck::<Call<'_>, (Called,)>(component, &ready, at, "call-tool")?,
+            ])
+        }
+        None => None,
     };
-    let of_tools = (TOOLS, &tools);
-    let list_tools = typecheck::<(), (Vec<Tool>,)>(component, &ready, of_tools, "list-tools")?;
-    let call_tool = typecheck::<Call<'_>, (Returned,)>(component, &ready, of_tools, "call-tool")?;
+    let resources = match &resources {
+        Some(resources) => {
+            type Infos = Vec<resources::ResourceInfo>;
+            type Templates = Vec<resources::Template>;
+            let at = (RESOURCES, resources);
+            Some([
+                typecheck::<(), (Infos,)>(component, &ready, at, "list-resources")?,
+                typecheck::<(), (Templates,)>(component, &ready, at, "list-templates")?,
+                typecheck::<(&str,), (Read,)>(component, &ready, at, "read-resource")?,
+            ])
+        }
+        None => None,
+    };
+    let prompts = match &prompts {
+        Some(prompts) => {
+            let at = (PROMPTS, prompts);
+            Some([
+                typecheck::<(), (Vec<prompts::Prompt>,)>(component, &ready, at, "list-prompts")?,
+                typecheck::<Call<'_>, (Prompted,)>(component, &ready, at, "get-prompt")?,
+            ])
+        }
+        None => None,
+    };
+    let completions = completions
+        .map(|completions| {
+            type Completed = completions::Completion;
+            let at = (COMPLETIONS, &completions);
+            typecheck::<Complete<'_>, (Completed,)>(component, &ready, at, "complete")
+        })
+        .transpose()?;
     let resume = restart
         .map(|restart| {
-            let of_restart = (RESTART, &restart);
-            typecheck::<Resume<'_>, (Returned,)>(component, &ready, of_restart, "resume-tool")
+            let at = (RESTART, &restart);
+            typecheck::<Resume<'_>, (Called,)>(component, &ready, at, "resume-tool")
         })
         .transpose()?;
     Ok(Form {
         ready,
-        list_tools,
-        call_tool,
+        tools,
+        resources,
+        prompts,
+        completions,
         resume,
     })
 }

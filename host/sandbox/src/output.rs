@@ -2,18 +2,16 @@
 
 use longshore_policy::limits::Limits;
 
-use crate::bindings::exports::longshore::tool::tools as wit_tools;
 use crate::bindings::longshore::tool::types as wit;
 use crate::ending::{Block, Body, Ending, Fault, FaultKind, Media, RpcError, ToolResult};
 use crate::json::{self, Shape};
-use crate::sandbox::{OfferedMode, OfferedTool};
 
 /// A media type or a name, as the interface says.
-const NAME_BYTES: usize = 255;
+pub(crate) const NAME_BYTES: usize = 255;
 /// A URI or a description, as the interface says.
-const TEXT_BYTES: usize = 8 * 1024;
+pub(crate) const TEXT_BYTES: usize = 8 * 1024;
 /// The line of a protocol error, as the interface says.
-const ERROR_BYTES: usize = 1024;
+pub(crate) const ERROR_BYTES: usize = 1024;
 
 /// How a call that returned ended.
 pub(crate) fn ending(returned: Result<wit::ToolResult, wit::CallError>, limits: &Limits) -> Ending {
@@ -27,14 +25,11 @@ pub(crate) fn ending(returned: Result<wit::ToolResult, wit::CallError>, limits: 
 }
 
 fn tool_result(result: wit::ToolResult, limits: &Limits) -> Result<ToolResult, Fault> {
-    let mut budget = Budget {
-        used: 0,
-        most: limits.result_bytes,
-    };
+    let mut budget = Budget::of(limits);
     // Empty blocks are free here; how many there can be is bounded by what one host call carries.
     let mut content = Vec::with_capacity(result.content.len());
     for (index, given) in result.content.into_iter().enumerate() {
-        content.push(block(given, index, &mut budget)?);
+        content.push(block(given, &format!("content[{index}]"), &mut budget)?);
     }
     budget.json("structured", result.structured.as_deref(), Shape::Any)?;
     budget.json("meta", result.meta.as_deref(), Shape::Object)?;
@@ -45,8 +40,9 @@ fn tool_result(result: wit::ToolResult, limits: &Limits) -> Result<ToolResult, F
     })
 }
 
-fn block(given: wit::Block, index: usize, budget: &mut Budget) -> Result<Block, Fault> {
-    let part = |field: &str| format!("content[{index}]{field}");
+/// One block; `place` names it in faults.
+pub(crate) fn block(given: wit::Block, place: &str, budget: &mut Budget) -> Result<Block, Fault> {
+    let part = |field: &str| format!("{place}{field}");
     Ok(match given {
         wit::Block::Text(text) => {
             budget.take(text.len())?;
@@ -90,25 +86,29 @@ fn block(given: wit::Block, index: usize, budget: &mut Budget) -> Result<Block, 
                 mime_type.as_deref().unwrap_or_default(),
                 NAME_BYTES,
             )?;
-            let body = match body {
-                wit::Body::Text(text) => {
-                    budget.take(text.len())?;
-                    Body::Text(text)
-                }
-                wit::Body::Bytes(bytes) => {
-                    budget.take(in_base64(bytes.len()))?;
-                    Body::Bytes(bytes)
-                }
-            };
             Block::Embedded {
                 uri,
                 mime_type,
-                body,
+                body: self::body(body, budget)?,
             }
         }
         wit::Block::Raw(json) => {
             budget.json(&part(""), Some(&json), Shape::Typed)?;
             Block::Raw(json)
+        }
+    })
+}
+
+/// What a resource holds.
+pub(crate) fn body(given: wit::Body, budget: &mut Budget) -> Result<Body, Fault> {
+    Ok(match given {
+        wit::Body::Text(text) => {
+            budget.take(text.len())?;
+            Body::Text(text)
+        }
+        wit::Body::Bytes(bytes) => {
+            budget.take(in_base64(bytes.len()))?;
+            Body::Bytes(bytes)
         }
     })
 }
@@ -122,11 +122,8 @@ fn media(given: wit::Media, part: &str, budget: &mut Budget) -> Result<Media, Fa
     })
 }
 
-fn rpc_error(error: wit::RpcError, limits: &Limits) -> Result<RpcError, Fault> {
-    let mut budget = Budget {
-        used: 0,
-        most: limits.result_bytes,
-    };
+pub(crate) fn rpc_error(error: wit::RpcError, limits: &Limits) -> Result<RpcError, Fault> {
+    let mut budget = Budget::of(limits);
     budget.text(
         "the message of a protocol error",
         &error.message,
@@ -149,13 +146,20 @@ fn in_base64(bytes: usize) -> usize {
 }
 
 /// The bytes of one result.
-struct Budget {
+pub(crate) struct Budget {
     used: u64,
     most: u64,
 }
 
 impl Budget {
-    fn take(&mut self, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self {
+            used: 0,
+            most: limits.result_bytes,
+        }
+    }
+
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), Fault> {
         self.used += bytes as u64;
         if self.used > self.most {
             let message = format!("the result has more than {} bytes", self.most);
@@ -167,7 +171,7 @@ impl Budget {
         Ok(())
     }
 
-    fn text(&mut self, part: &str, text: &str, most: usize) -> Result<(), Fault> {
+    pub(crate) fn text(&mut self, part: &str, text: &str, most: usize) -> Result<(), Fault> {
         if text.len() > most {
             let message = format!("{part} is {} bytes; at most {most} are allowed", text.len());
             return Err(Fault {
@@ -178,7 +182,12 @@ impl Budget {
         self.take(text.len())
     }
 
-    fn json(&mut self, part: &str, text: Option<&str>, shape: Shape) -> Result<(), Fault> {
+    pub(crate) fn json(
+        &mut self,
+        part: &str,
+        text: Option<&str>,
+        shape: Shape,
+    ) -> Result<(), Fault> {
         let Some(text) = text else { return Ok(()) };
         self.take(text.len())?;
         json::check(text, shape).map_err(|error| {
@@ -192,25 +201,6 @@ impl Budget {
                 message: format!("{part} is not {wanted}: {error}"),
             }
         })
-    }
-}
-
-/// A tool as its component offers it; whoever registers it checks the rest.
-pub(crate) fn offered(tool: wit_tools::Tool) -> OfferedTool {
-    OfferedTool {
-        name: tool.name,
-        title: tool.title,
-        description: tool.description,
-        input_schema: tool.input_schema,
-        output_schema: tool.output_schema,
-        task_mode: match tool.task_mode {
-            wit_tools::TaskMode::Never => OfferedMode::Never,
-            wit_tools::TaskMode::OnDetach => OfferedMode::OnDetach,
-            wit_tools::TaskMode::Auto => OfferedMode::Auto,
-            wit_tools::TaskMode::Always => OfferedMode::Always,
-        },
-        requires: tool.requires,
-        extra: tool.extra,
     }
 }
 

@@ -85,6 +85,12 @@ pub enum Reason {
     World,
     /// The component would not list its tools.
     ListTools,
+    /// The component would not list its resources.
+    ListResources,
+    /// The component would not list its templates of resources.
+    ListTemplates,
+    /// The component would not list its prompts.
+    ListPrompts,
     /// The component could not be started.
     Init,
     /// Compiling took more time or memory than it may.
@@ -97,7 +103,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason there is.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::TooLarge,
         Self::NotWasm,
         Self::CoreModule,
@@ -114,6 +120,9 @@ impl Reason {
         Self::Import,
         Self::World,
         Self::ListTools,
+        Self::ListResources,
+        Self::ListTemplates,
+        Self::ListPrompts,
         Self::Init,
         Self::CompileLimit,
         Self::CompileCrashed,
@@ -146,6 +155,9 @@ impl Reason {
             Self::Import => "import",
             Self::World => "world",
             Self::ListTools => "list-tools",
+            Self::ListResources => "list-resources",
+            Self::ListTemplates => "list-templates",
+            Self::ListPrompts => "list-prompts",
             Self::Init => "init",
             Self::CompileLimit => "compile-limit",
             Self::CompileCrashed => "compile-crashed",

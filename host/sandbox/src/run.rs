@@ -19,12 +19,16 @@ use crate::fault::{self, HOST_FAULT, Halt};
 use crate::hash;
 use crate::host::State;
 use crate::journal::{Entry, Journal, Spent};
-use crate::link::{Entered, Fitted, Form};
+use crate::library;
+use crate::link::{Entered, Fitted, Form, Returned};
+use crate::offer::Offer;
 use crate::output;
 use crate::outside::Outside;
 use crate::pool::{Engines, Place};
+use crate::refusal::Reason;
 use crate::ring::Ring;
 use crate::sandbox::WasiKind;
+use crate::target::Target;
 
 /// What all runs of a process share.
 #[derive(Clone)]
@@ -100,13 +104,12 @@ pub(crate) enum Phase {
     Called,
 }
 
-/// Runs one tool to its end. The instance is gone when this returns.
-pub(crate) async fn call_tool(
+/// Runs one target to its end. The instance is gone when this returns.
+pub(crate) async fn call(
     room: &Room,
     component: &Fitted,
     mut terms: Terms,
-    tool: &str,
-    arguments: &str,
+    target: &Target,
 ) -> Ending {
     let limits = terms.limits.clone();
     let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
@@ -114,22 +117,20 @@ pub(crate) async fn call_tool(
     loop {
         let instance = Instance::new(room, component, life.clone(), world);
         let called = instance.enter(async |entered, store| {
-            let returned = match &entry {
-                Entry::Call => entered.call_tool(store, tool, arguments).await?,
-                Entry::Resume(state) => {
-                    entered
-                        .resume_tool(&mut *store, tool, arguments, state)
-                        .await?
-                }
-            };
+            let returned = entered.call(&mut *store, target, &entry).await?;
             // What it returned counts only if it is what it returned before.
             store.data_mut().world.ended(hash::of(&returned))?;
             Ok(returned)
         });
         match called.await {
-            Ok(returned) => return output::ending(returned, &limits),
+            Ok(returned) => return ending(target, returned, &limits),
             Err(Left::Ended(_, ending)) => return ending,
             Err(Left::Restarts { state, in_world }) => {
+                if !matches!(target, Target::Tool { .. }) {
+                    let message = "a restart point was saved outside a tool's call".to_owned();
+                    let kind = FaultKind::Trap;
+                    return Ending::Fault(Fault { kind, message });
+                }
                 entry = Entry::Resume(state);
                 world = *in_world;
             }
@@ -137,24 +138,35 @@ pub(crate) async fn call_tool(
     }
 }
 
-/// Asks a component for its tools.
-pub(crate) async fn list_tools(
+fn ending(target: &Target, returned: Returned, limits: &Limits) -> Ending {
+    match returned {
+        Returned::Tool(returned) => output::ending(returned, limits),
+        Returned::Read(returned) => library::read(target.name(), returned, limits),
+        Returned::Prompted(returned) => library::prompted(returned, limits),
+        Returned::Completed(returned) => library::completed(returned, limits),
+    }
+}
+
+/// Asks a component for all that it lists. What it was asked when it failed is told by the reason.
+pub(crate) async fn list(
     room: &Room,
     component: &Fitted,
     terms: Terms,
-) -> Result<Vec<crate::sandbox::OfferedTool>, (Phase, Ending)> {
+) -> Result<Offer, (Reason, Ending)> {
     let (life, world) = Life::begin(terms);
     let instance = Instance::new(room, component, life, world);
+    let mut asked = Reason::ListTools;
     let listed = instance
-        .enter(async |entered, store| entered.list_tools(store).await)
+        .enter(async |entered, store| entered.list(store, &mut asked).await)
         .await;
     match listed {
-        Ok(listed) => Ok(listed.into_iter().map(output::offered).collect()),
-        Err(Left::Ended(phase, ending)) => Err((phase, ending)),
+        Ok(offer) => Ok(offer),
+        Err(Left::Ended(Phase::Starting, ending)) => Err((Reason::Init, ending)),
+        Err(Left::Ended(Phase::Called, ending)) => Err((asked, ending)),
         Err(Left::Restarts { .. }) => {
-            let message = "a restart point was saved while tools were listed".to_owned();
+            let message = "a restart point was saved while it was asked for its lists".to_owned();
             let kind = FaultKind::Trap;
-            Err((Phase::Called, Ending::Fault(Fault { kind, message })))
+            Err((asked, Ending::Fault(Fault { kind, message })))
         }
     }
 }

@@ -26,13 +26,15 @@ use crate::journal::Journal;
 use crate::link::{self, Fitted, Links};
 use crate::memory::Memory;
 use crate::nobody::{Nobody, listing_origin};
+use crate::offer::Offer;
 use crate::outside::Outside;
 use crate::pool::{Each, Engines};
 use crate::precheck::{self, Bounds};
 use crate::refusal::{Reason, Refusal};
-use crate::run::{self, Phase, Room, Terms, Trail};
+use crate::run::{self, Room, Terms, Trail};
+use crate::target::Target;
 
-/// CPU time to be made and to list tools: an interpreter needs a third of it.
+/// CPU time to be made and to list all that it has: an interpreter needs a third of it.
 const LISTING_CPU_MS: u64 = 1_000;
 /// Time for the same, should it wait for something.
 const LISTING_WALL: Duration = Duration::from_secs(2);
@@ -128,6 +130,12 @@ struct Ready {
 }
 
 impl Prepared {
+    /// Whether it has resources or prompts.
+    #[must_use]
+    pub fn has_library(&self) -> bool {
+        self.0.component.own.has_library()
+    }
+
     /// What it imports, by name. To import is not to be allowed.
     #[must_use]
     pub fn imports(&self) -> &[String] {
@@ -135,14 +143,12 @@ impl Prepared {
     }
 }
 
-/// One call of one tool.
+/// One call of one component.
 pub struct Run {
     /// The component.
     pub prepared: Prepared,
-    /// The name of the tool.
-    pub tool: String,
-    /// Its arguments, JSON.
-    pub arguments: String,
+    /// What it is to do.
+    pub target: Target,
     /// What it may use.
     pub limits: Limits,
     /// Whom its imports reach.
@@ -206,40 +212,6 @@ impl Watch {
     pub fn active(&self) -> Duration {
         self.0.active()
     }
-}
-
-/// A tool as its component offers it. The texts are the guest's: nothing in them was checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OfferedTool {
-    /// Its name.
-    pub name: String,
-    /// A name for people.
-    pub title: Option<String>,
-    /// What it does.
-    pub description: String,
-    /// The JSON Schema of its arguments.
-    pub input_schema: String,
-    /// The JSON Schema of its structured results.
-    pub output_schema: Option<String>,
-    /// When a call becomes a task.
-    pub task_mode: OfferedMode,
-    /// What a caller must be capable of.
-    pub requires: Vec<String>,
-    /// Further members of its descriptor, a JSON object.
-    pub extra: Option<String>,
-}
-
-/// When a call becomes a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OfferedMode {
-    /// Never.
-    Never,
-    /// When the guest says so.
-    OnDetach,
-    /// When it takes long.
-    Auto,
-    /// At once.
-    Always,
 }
 
 /// Numbers for whoever operates the process.
@@ -449,17 +421,13 @@ impl Sandbox {
         Ok(Prepared(Arc::new(Ready { component, imports })))
     }
 
-    /// Asks a component for its tools: in one instance as large as a run's, with nobody to reach and
-    /// little time. What it could never be started with is refused here and not at every call.
+    /// Asks a component for all that it lists: in one instance as large as a run's, with nobody to reach and
+    /// little time for all of it. What it could never be started with is refused here and not at every call.
     ///
     /// # Errors
     ///
-    /// `init` if it cannot be instantiated so, `list-tools` if it does not answer so.
-    pub async fn list_tools(
-        &self,
-        prepared: &Prepared,
-        of_runs: &Limits,
-    ) -> Result<Vec<OfferedTool>, Refusal> {
+    /// `init` if it cannot be instantiated so, `list-tools` or the like if it does not answer so.
+    pub async fn list(&self, prepared: &Prepared, of_runs: &Limits) -> Result<Offer, Refusal> {
         let limits = Limits {
             memory_bytes: of_runs.memory_bytes,
             table_elements: of_runs.table_elements,
@@ -484,7 +452,7 @@ impl Sandbox {
         let (reply, listed) = oneshot::channel();
         let spent = trail.clone();
         let listing = async move {
-            let listing = run::list_tools(&room, &ready.component, terms);
+            let listing = run::list(&room, &ready.component, terms);
             tokio::pin!(listing);
             for _ in 0..LISTING_SPANS {
                 let before = spent.cpu();
@@ -498,13 +466,13 @@ impl Sandbox {
             control.stop(StopReason::WallLimit);
             listing.await
         };
-        let listing = run::guarded(&trail, listing, |ending| Err((Phase::Called, ending)));
+        let listing = run::guarded(&trail, listing, |ending| Err((Reason::ListTools, ending)));
         self.0.guests.spawn(NO_RUN, async move {
             // Whoever asked may be gone.
             let _unheard = reply.send(listing.await);
         });
         match listed.await {
-            Ok(listed) => listed.map_err(|(phase, ending)| unlisted(&phase, &ending)),
+            Ok(listed) => listed.map_err(|(reason, ending)| unlisted(reason, &ending)),
             Err(_dropped) => Err(host("the process is going down".into())),
         }
     }
@@ -515,8 +483,7 @@ impl Sandbox {
         let key: RunKey = self.0.started.fetch_add(1, Ordering::Relaxed) + 1;
         let Run {
             prepared,
-            tool,
-            arguments,
+            target,
             limits,
             outside,
             control,
@@ -541,9 +508,7 @@ impl Sandbox {
             journal,
         };
         let room = self.0.room.clone();
-        let called = async move {
-            run::call_tool(&room, &prepared.0.component, terms, &tool, &arguments).await
-        };
+        let called = async move { run::call(&room, &prepared.0.component, terms, &target).await };
         let called = run::guarded(&trail, called, |ending| ending);
         let whole = async move { report.send(called.await) };
         match first_turn {
@@ -616,10 +581,13 @@ impl Drop for Report {
     }
 }
 
-fn unlisted(phase: &Phase, ending: &Ending) -> Refusal {
-    let (reason, doing) = match phase {
-        Phase::Starting => (Reason::Init, "starting the component"),
-        Phase::Called => (Reason::ListTools, "listing its tools"),
+fn unlisted(reason: Reason, ending: &Ending) -> Refusal {
+    let doing = match reason {
+        Reason::ListTools => "listing its tools",
+        Reason::ListResources => "listing its resources",
+        Reason::ListTemplates => "listing its templates",
+        Reason::ListPrompts => "listing its prompts",
+        _ => "starting the component",
     };
     match ending {
         Ending::Fault(fault) if fault.kind == FaultKind::Host => {
@@ -633,6 +601,11 @@ fn unlisted(phase: &Phase, ending: &Ending) -> Refusal {
         Ending::Stopped(_) => host("the process is going down".into()),
         Ending::Returned(_)
         | Ending::ToolFailed(_)
+        | Ending::Read(_)
+        | Ending::NotFound
+        | Ending::Prompted(_)
+        | Ending::BadArgument(_)
+        | Ending::Completed(_)
         | Ending::Protocol(_)
         | Ending::Cancelled
         | Ending::RecordsEnd { .. } => host(format!("{doing}: it ended like a call")),

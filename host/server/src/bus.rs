@@ -1,22 +1,23 @@
-//! What happened to tasks and tools, told to those who listen on this node.
+//! What happened to tasks, lists and resources, told to those who listen on this node.
 //!
-//! Every listener has a mailbox of its own. Of each task only the newest state lies there, and of the tools only that
-//! they changed, so whoever reads slowly, or not at all, holds no more than what it asked for.
+//! Every listener has a mailbox of its own. Of each task only the newest state lies there, and of a list or a resource
+//! only that it changed, so whoever reads slowly, or not at all, holds no more than what it asked for.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longshore_protocol::notification::TaskMembers;
+use longshore_protocol::listening::ListChanges;
+use longshore_protocol::notification::{Family, TaskMembers};
 use longshore_tasks::id::{Principal, TaskId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
-/// Shortest time between two notices of changed tools to one listener. Each makes a client read the whole list again,
+/// Shortest time between two notices of one list or one resource to one listener. Each makes a client read it again,
 /// and a guest may give as many as it likes.
-const TOOLS_EVERY: Duration = Duration::from_millis(250);
+const SAME_EVERY: Duration = Duration::from_millis(250);
 
 /// Who listens to what.
 pub(crate) struct Bus {
@@ -31,10 +32,30 @@ struct Audience {
     /// How many of them each caller has.
     of_callers: HashMap<Principal, usize>,
     of_tasks: HashMap<TaskId, Vec<Arc<Mailbox>>>,
-    of_tools: Vec<Arc<Mailbox>>,
+    /// One for each family, in its order.
+    of_lists: [Vec<Arc<Mailbox>>; Family::ALL.len()],
+    of_resources: HashMap<Subscription, Vec<Arc<Mailbox>>>,
     /// Those who wait for the next change of a task, and need not be told what it is.
     waits: HashMap<TaskId, Wait>,
     closed: bool,
+}
+
+/// A resource that somebody listens to. It is of the component from which it was read then: no other one can say that
+/// it changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Subscription {
+    /// The name of the component.
+    pub(crate) component: String,
+    /// The resource.
+    pub(crate) uri: Arc<str>,
+}
+
+/// What somebody wants to hear of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) lists: ListChanges,
+    pub(crate) resources: Vec<Subscription>,
 }
 
 struct Wait {
@@ -53,7 +74,9 @@ struct Post {
     tasks: VecDeque<Letter>,
     /// The newest version of each task that ever lay here. An older one may come late, and is not told.
     newest: HashMap<TaskId, u64>,
-    tools: bool,
+    lists: [bool; Family::ALL.len()],
+    /// Resources that changed, each once, in the order of the first news.
+    resources: VecDeque<Arc<str>>,
     closed: bool,
 }
 
@@ -66,8 +89,10 @@ struct Letter {
 pub(crate) enum Told {
     /// A task as it is now.
     Task(Arc<TaskMembers>),
-    /// The list of tools changed.
-    Tools,
+    /// The list changed.
+    List(Family),
+    /// The contents of that resource changed.
+    Resource(Arc<str>),
     /// Nothing more will come.
     Closed,
 }
@@ -78,7 +103,14 @@ pub(crate) struct Listener {
     caller: Principal,
     mailbox: Arc<Mailbox>,
     tasks: Vec<TaskId>,
-    tools_from: Instant,
+    resources: Vec<Subscription>,
+    rests: Rests,
+}
+
+/// From when on something that was told of may be told of again.
+struct Rests {
+    lists: [Instant; Family::ALL.len()],
+    resources: HashMap<Arc<str>, Instant>,
 }
 
 /// There are as many listeners as there may be.
@@ -100,13 +132,17 @@ impl Bus {
         }
     }
 
-    /// A new listener: to these tasks from now on, and to the tools if it wants to.
+    /// A new listener, from now on.
     pub(crate) fn listen(
         self: &Arc<Self>,
         caller: &Principal,
-        tasks: Vec<TaskId>,
-        tools: bool,
+        wanted: Wanted,
     ) -> Result<Listener, Full> {
+        let Wanted {
+            tasks,
+            lists,
+            resources,
+        } = wanted;
         let mailbox = Arc::new(Mailbox::default());
         {
             let mut audience = self.audience.lock();
@@ -124,8 +160,14 @@ impl Bus {
                 let of_task = audience.of_tasks.entry(*id).or_default();
                 of_task.push(Arc::clone(&mailbox));
             }
-            if tools {
-                audience.of_tools.push(Arc::clone(&mailbox));
+            for family in Family::ALL {
+                if wants(lists, family) {
+                    audience.of_lists[family as usize].push(Arc::clone(&mailbox));
+                }
+            }
+            for resource in &resources {
+                let of_resource = audience.of_resources.entry(resource.clone()).or_default();
+                of_resource.push(Arc::clone(&mailbox));
             }
         }
         Ok(Listener {
@@ -133,7 +175,11 @@ impl Bus {
             caller: caller.clone(),
             mailbox,
             tasks,
-            tools_from: Instant::now(),
+            resources,
+            rests: Rests {
+                lists: [Instant::now(); Family::ALL.len()],
+                resources: HashMap::new(),
+            },
         })
     }
 
@@ -159,11 +205,34 @@ impl Bus {
         }
     }
 
-    /// The list of tools is another now.
-    pub(crate) fn tools_changed(&self) {
-        for mailbox in &self.audience.lock().of_tools {
-            mailbox.post.lock().tools = true;
+    /// A list is another now.
+    pub(crate) fn list_changed(&self, family: Family) {
+        for mailbox in &self.audience.lock().of_lists[family as usize] {
+            mailbox.post.lock().lists[family as usize] = true;
             mailbox.knock.notify_one();
+        }
+    }
+
+    /// A component says that one of its resources holds something else now.
+    pub(crate) fn resource_updated(&self, component: &str, uri: &str) {
+        let resource = Subscription {
+            component: component.to_owned(),
+            uri: uri.into(),
+        };
+        let audience = self.audience.lock();
+        for mailbox in audience.of_resources.get(&resource).into_iter().flatten() {
+            mailbox.put_resource(&resource.uri);
+        }
+    }
+
+    /// All resources of a component may hold something else now.
+    pub(crate) fn contents_changed(&self, component: &str) {
+        let audience = self.audience.lock();
+        let theirs = audience.of_resources.iter();
+        for (resource, mailboxes) in theirs.filter(|(it, _)| it.component == component) {
+            for mailbox in mailboxes {
+                mailbox.put_resource(&resource.uri);
+            }
         }
     }
 
@@ -191,7 +260,24 @@ impl Bus {
     }
 }
 
+fn wants(lists: ListChanges, family: Family) -> bool {
+    match family {
+        Family::Tools => lists.tools,
+        Family::Prompts => lists.prompts,
+        Family::Resources => lists.resources,
+    }
+}
+
 impl Mailbox {
+    fn put_resource(&self, uri: &Arc<str>) {
+        let mut post = self.post.lock();
+        if !post.resources.contains(uri) {
+            post.resources.push_back(Arc::clone(uri));
+        }
+        drop(post);
+        self.knock.notify_one();
+    }
+
     fn put(&self, id: TaskId, version: u64, members: &Arc<TaskMembers>) {
         let mut post = self.post.lock();
         let newest = post.newest.entry(id).or_default();
@@ -215,6 +301,21 @@ impl Listener {
         self.mailbox.put(id, version, &Arc::new(members));
     }
 
+    /// It listens to these resources from now on, and to no others.
+    pub(crate) fn listen_to(&mut self, resources: Vec<Subscription>) {
+        let mut audience = self.bus.audience.lock();
+        audience.leave_resources(&self.resources, &self.mailbox);
+        for resource in &resources {
+            let of_resource = audience.of_resources.entry(resource.clone()).or_default();
+            of_resource.push(Arc::clone(&self.mailbox));
+        }
+        drop(audience);
+        let is_left = |uri: &Arc<str>| resources.iter().any(|resource| resource.uri == *uri);
+        self.mailbox.post.lock().resources.retain(is_left);
+        self.rests.resources.retain(|uri, _| is_left(uri));
+        self.resources = resources;
+    }
+
     /// It does not listen to this task after all.
     pub(crate) fn leave(&mut self, id: TaskId) {
         self.tasks.retain(|there| *there != id);
@@ -226,7 +327,7 @@ impl Listener {
     /// What comes next.
     pub(crate) async fn next(&mut self) -> Told {
         loop {
-            let tools_at = {
+            let next_at = {
                 let mut post = self.mailbox.post.lock();
                 if let Some(letter) = post.tasks.pop_front() {
                     return Told::Task(letter.members);
@@ -235,15 +336,13 @@ impl Listener {
                     return Told::Closed;
                 }
                 let now = Instant::now();
-                if post.tools && self.tools_from <= now {
-                    post.tools = false;
-                    self.tools_from = now + TOOLS_EVERY;
-                    return Told::Tools;
+                if let Some(told) = self.rests.due(&mut post, now) {
+                    return told;
                 }
-                post.tools.then_some(self.tools_from)
+                self.rests.next_due(&post)
             };
             let knocked = self.mailbox.knock.notified();
-            match tools_at {
+            match next_at {
                 None => knocked.await,
                 Some(at) => tokio::select! {
                     () = knocked => {}
@@ -251,6 +350,36 @@ impl Listener {
                 },
             }
         }
+    }
+}
+
+impl Rests {
+    /// What may be told of lists and resources now.
+    fn due(&mut self, post: &mut Post, now: Instant) -> Option<Told> {
+        for family in Family::ALL {
+            let from = &mut self.lists[family as usize];
+            if post.lists[family as usize] && *from <= now {
+                post.lists[family as usize] = false;
+                *from = now + SAME_EVERY;
+                return Some(Told::List(family));
+            }
+        }
+        let is_due = |uri: &Arc<str>| self.resources.get(uri).is_none_or(|from| *from <= now);
+        let at = post.resources.iter().position(is_due)?;
+        let uri = post.resources.remove(at)?;
+        self.resources.insert(Arc::clone(&uri), now + SAME_EVERY);
+        Some(Told::Resource(uri))
+    }
+
+    /// When something that waits may be told.
+    fn next_due(&self, post: &Post) -> Option<Instant> {
+        let lists = self.lists.iter().zip(&post.lists);
+        let lists = lists.filter(|(_, waits)| **waits).map(|(from, _)| *from);
+        let resources = post
+            .resources
+            .iter()
+            .filter_map(|uri| self.resources.get(uri).copied());
+        lists.chain(resources).min()
     }
 }
 
@@ -262,7 +391,10 @@ impl Drop for Listener {
         }
         let is_other = |there: &Arc<Mailbox>| !Arc::ptr_eq(there, &self.mailbox);
         audience.everybody.retain(is_other);
-        audience.of_tools.retain(is_other);
+        for of_list in &mut audience.of_lists {
+            of_list.retain(is_other);
+        }
+        audience.leave_resources(&self.resources, &self.mailbox);
         if let Some(count) = audience.of_callers.get_mut(&self.caller) {
             *count -= 1;
             if *count == 0 {
@@ -273,6 +405,17 @@ impl Drop for Listener {
 }
 
 impl Audience {
+    fn leave_resources(&mut self, resources: &[Subscription], mailbox: &Arc<Mailbox>) {
+        for resource in resources {
+            if let Some(there) = self.of_resources.get_mut(resource) {
+                there.retain(|other| !Arc::ptr_eq(other, mailbox));
+                if there.is_empty() {
+                    self.of_resources.remove(resource);
+                }
+            }
+        }
+    }
+
     fn leave(&mut self, id: TaskId, mailbox: &Arc<Mailbox>) {
         if let Some(there) = self.of_tasks.get_mut(&id) {
             there.retain(|other| !Arc::ptr_eq(other, mailbox));
@@ -329,118 +472,4 @@ impl Drop for Watch<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use longshore_protocol::envelope::RequestId;
-    use longshore_protocol::notification;
-    use longshore_protocol::task::{Task, TaskState};
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn members(message: &str) -> TaskMembers {
-        TaskMembers::of(&Task {
-            id: "task",
-            status_message: Some(message),
-            created_at_ms: 0,
-            updated_at_ms: 0,
-            ttl_ms: None,
-            poll_interval_ms: None,
-            state: TaskState::Working,
-        })
-    }
-
-    fn somebody() -> Principal {
-        Principal("somebody".into())
-    }
-
-    #[test]
-    fn one_caller_has_its_share_of_the_places_and_no_more() {
-        let bus = Arc::new(Bus::new(3, 2));
-        let other = Principal("other".into());
-        let listen = |caller: &Principal| bus.listen(caller, Vec::new(), false);
-        let first = listen(&somebody()).ok().unwrap();
-        let _second = listen(&somebody()).ok().unwrap();
-        assert_eq!(listen(&somebody()).err(), Some(Full::Caller));
-        let _third = listen(&other).ok().unwrap();
-        assert_eq!(listen(&other).err(), Some(Full::Node));
-        drop(first);
-        assert!(listen(&somebody()).is_ok());
-    }
-
-    fn message(told: &Told) -> String {
-        let Told::Task(task) = told else {
-            panic!("not of a task");
-        };
-        let text = notification::task_changed(&RequestId::parse("1").unwrap(), task);
-        let event: serde_json::Value = serde_json::from_str(&text).unwrap();
-        event["params"]["statusMessage"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    }
-
-    #[tokio::test]
-    async fn of_each_task_the_newest_waits_in_the_order_of_the_first_news() {
-        let bus = Arc::new(Bus::new(1, 1));
-        let [one, two] = [1, 2].map(|n| TaskId(Uuid::from_u128(n)));
-        let mut listener = bus.listen(&somebody(), vec![one, two], false).ok().unwrap();
-        bus.task_changed(one, 2, || members("one 2"));
-        bus.task_changed(two, 5, || members("two 5"));
-        bus.task_changed(one, 3, || members("one 3"));
-        // What was read from the store before, and a commit that is told late.
-        listener.begin(two, 4, members("two 4"));
-        bus.task_changed(one, 1, || members("one 1"));
-        assert_eq!(message(&listener.next().await), "one 3");
-        assert_eq!(message(&listener.next().await), "two 5");
-        bus.task_changed(one, 3, || members("one 3 again"));
-        bus.close();
-        assert!(matches!(listener.next().await, Told::Closed));
-    }
-
-    #[tokio::test]
-    async fn who_left_is_told_nothing_and_takes_no_place() {
-        let bus = Arc::new(Bus::new(1, 1));
-        let id = TaskId(Uuid::from_u128(1));
-        let mut listener = bus.listen(&somebody(), vec![id], true).ok().unwrap();
-        assert!(bus.listen(&somebody(), Vec::new(), false).is_err());
-        bus.task_changed(id, 1, || members("seen"));
-        listener.leave(id);
-        bus.task_changed(id, 2, || panic!("nobody listens, so nothing is written"));
-        bus.tools_changed();
-        assert!(matches!(listener.next().await, Told::Tools));
-        drop(listener);
-        assert_eq!(bus.count(), 0);
-        let audience = bus.audience.lock();
-        assert!(audience.of_tasks.is_empty() && audience.of_tools.is_empty());
-        drop(audience);
-        assert!(bus.listen(&somebody(), Vec::new(), false).is_ok());
-    }
-
-    #[tokio::test]
-    async fn notices_of_tools_are_put_together() {
-        let bus = Arc::new(Bus::new(1, 1));
-        let mut listener = bus.listen(&somebody(), Vec::new(), true).ok().unwrap();
-        bus.tools_changed();
-        assert!(matches!(listener.next().await, Told::Tools));
-        let began = Instant::now();
-        for _ in 0..100 {
-            bus.tools_changed();
-        }
-        assert!(matches!(listener.next().await, Told::Tools));
-        assert!(began.elapsed() >= TOOLS_EVERY / 2, "{:?}", began.elapsed());
-        bus.close();
-        assert!(matches!(listener.next().await, Told::Closed));
-    }
-
-    #[tokio::test]
-    async fn a_watch_ends_at_a_change_and_leaves_nothing() {
-        let bus = Bus::new(0, 0);
-        let id = TaskId(Uuid::from_u128(1));
-        let watch = bus.watch(id);
-        let changed = watch.changed();
-        bus.task_changed(id, 1, || panic!("nobody listens, so nothing is written"));
-        changed.await;
-        drop(watch);
-        assert!(bus.audience.lock().waits.is_empty());
-    }
-}
+mod tests;

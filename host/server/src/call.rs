@@ -1,24 +1,29 @@
 //! `tools/call`, from the tool's name to a run.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use longshore_catalog::registry::Owned;
+use longshore_catalog::registry::{Entry, Owned, Registry};
+use longshore_catalog::schema::Compiled;
 use longshore_catalog::tool::{Requirement, TaskMode};
 use longshore_journal::tape::Tape;
 use longshore_protocol::capability::Capability;
 use longshore_protocol::content::ToolResult;
 use longshore_protocol::error::RpcError;
 use longshore_protocol::headers::ParameterHeaders;
+use longshore_sandbox::sandbox::Prepared;
+use longshore_sandbox::target::Target;
 use longshore_tasks::store::StoreError;
 use longshore_tasks::task::{Reach, Status, Task};
 use serde_json::value::RawValue;
 
+use crate::admission::Place;
 use crate::again::{Again, Joined, Joining, SameCall};
 use crate::clock;
-use crate::components::Loaded;
 use crate::dispatch::store_trouble;
 use crate::fresh;
 use crate::handoff::{Followed, Following};
+use crate::loaded::Loaded;
 use crate::presence::Presence;
 use crate::reason::RunReason;
 use crate::run::aside::Wishes;
@@ -47,6 +52,24 @@ pub(crate) enum CallError {
     Refused(RpcError),
     /// There is no room now; nothing was started.
     NoRoom(RunReason),
+}
+
+/// A run that is to begin, and what was found out about it.
+pub(crate) struct Beginning<'r> {
+    pub(crate) entry: &'r Entry<Loaded>,
+    pub(crate) target: Target,
+    pub(crate) task_mode: TaskMode,
+    pub(crate) output_schema: Option<Arc<Compiled>>,
+    /// The longest that it may live, in milliseconds, if somebody asks for less than the node allows.
+    pub(crate) deadline_ms: Option<u64>,
+    /// How long it is to be kept after its end, in milliseconds, if somebody asks for less likewise.
+    pub(crate) retention_ms: Option<u64>,
+    /// Answers that came with the call, before anything was asked.
+    pub(crate) answers: &'r [(Cow<'r, str>, &'r RawValue)],
+    /// The caller's own key of the call.
+    pub(crate) idempotency_key: Option<&'r str>,
+    /// Where the call belongs in its trace.
+    pub(crate) traceparent: Option<&'r str>,
 }
 
 /// What a client asks to be run.
@@ -106,9 +129,10 @@ impl Server {
             });
         }
         if let Some(state) = request.state {
-            return self.go_on_with(caller, &request, state).await;
+            return self.go_on_with(caller, request, state).await;
         }
-        let registry = self.registry_with(request.tool, request.presence).await?;
+        let is_there = |registry: &Registry<Loaded>| registry.tool(request.tool).is_some();
+        let registry = self.registry_where(request.presence, is_there).await?;
         let Some(Owned { entry, tool }) = registry.tool(request.tool) else {
             return Err(CallError::Refused(RpcError::invalid_params(format!(
                 "unknown tool {:?}: tools/list names the tools there are",
@@ -179,52 +203,31 @@ impl Server {
                 arguments: &value,
             };
             if let Some(joined) = self.join_key(&caller, &call, key).await? {
-                return Ok(self.joined(caller, joined, &request, tool.task_mode));
+                return Ok(self.joined(caller, joined, request.wishes, tool.task_mode));
             }
         }
 
-        let prepared = self.code_of(loaded, request.presence).await?;
-        let place = self
-            .admission
-            .enter(&caller.tenant, request.presence)
-            .await
-            .map_err(CallError::NoRoom)?;
-        let now = clock::now();
-        let deadline_ms = [
-            Some(self.settings.deadline_ms),
-            tool.deadline_ms,
-            request.deadline_ms,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(self.settings.deadline_ms);
-        let call = CallFacts {
-            id: fresh::task_id(),
-            created_at: now,
-            component: entry.component.name.to_string(),
-            digest: entry.component.digest.to_string(),
-            tool: tool.name.clone(),
-            task_mode: tool.task_mode,
-            arguments: arguments.to_owned(),
-            output_schema: schemas.output.clone(),
-            caller,
-            limits: self.settings.limits.clone(),
-            deadline_at: now.plus(deadline_ms),
-            retention_ms: match request.becomes {
-                Becomes::Task {
-                    retention_ms: Some(wanted),
-                } => wanted.clamp(1, self.settings.retention_ms),
-                _ => self.settings.retention_ms,
+        let beginning = Beginning {
+            entry,
+            target: Target::Tool {
+                name: tool.name.clone(),
+                arguments: arguments.to_owned(),
             },
-            given: request
-                .answers
-                .iter()
-                .map(|(key, answer)| (key.to_string(), (*answer).to_owned()))
-                .collect(),
-            idempotency_key: request.idempotency_key.map(str::to_owned),
-            traceparent: request.traceparent.map(str::to_owned),
+            task_mode: tool.task_mode,
+            output_schema: schemas.output.clone(),
+            deadline_ms: [tool.deadline_ms, request.deadline_ms]
+                .into_iter()
+                .flatten()
+                .min(),
+            retention_ms: match request.becomes {
+                Becomes::Task { retention_ms } => retention_ms,
+                Becomes::Either => None,
+            },
+            answers: request.answers,
+            idempotency_key: request.idempotency_key,
+            traceparent: request.traceparent,
         };
+        let (call, prepared, place) = self.admit(caller, beginning, request.presence).await?;
         let turns = schemas.turns.clone();
 
         let is_asked_for = request.becomes != Becomes::Either;
@@ -251,7 +254,7 @@ impl Server {
                     let joined = self.join_key(&call.caller, &same, key).await?;
                     return match joined {
                         Some(joined) => {
-                            Ok(self.joined(call.caller, joined, &request, tool.task_mode))
+                            Ok(self.joined(call.caller, joined, request.wishes, tool.task_mode))
                         }
                         None => Err(CallError::NoRoom(RunReason::Busy)),
                     };
@@ -277,7 +280,7 @@ impl Server {
                 id: row.id,
                 seen: 0,
             };
-            return Ok(self.joined(caller, joined, &request, tool.task_mode));
+            return Ok(self.joined(caller, joined, request.wishes, tool.task_mode));
         }
 
         Ok(Answered::Held(self.start_run(NewRun {
@@ -296,7 +299,7 @@ impl Server {
     async fn go_on_with(
         &self,
         caller: Caller,
-        request: &CallRequest<'_>,
+        request: CallRequest<'_>,
         state: &str,
     ) -> Result<Answered, CallError> {
         let arguments = request.arguments.map_or("{}", RawValue::get);
@@ -315,14 +318,15 @@ impl Server {
             .registry()
             .tool(request.tool)
             .map_or(TaskMode::Auto, |owned| owned.tool.task_mode);
-        Ok(self.joined(caller, joined, request, mode))
+        Ok(self.joined(caller, joined, request.wishes, mode))
     }
 
-    fn joined(
+    /// A call that waits for a run that there is.
+    pub(crate) fn joined(
         &self,
         caller: Caller,
         joined: Joined,
-        request: &CallRequest<'_>,
+        wishes: Wishes,
         mode: TaskMode,
     ) -> Answered {
         let Joined { id, seen } = joined;
@@ -331,10 +335,62 @@ impl Server {
         let joining = Joining {
             id,
             seen,
-            wishes: request.wishes.clone(),
+            wishes,
             may_be_handed_off,
         };
         Answered::Joined(Box::new(Again::new(self, caller, joining)))
+    }
+}
+
+impl Server {
+    /// Waits for the code of a run and a place for it.
+    pub(crate) async fn admit(
+        &self,
+        caller: Caller,
+        beginning: Beginning<'_>,
+        presence: &Presence,
+    ) -> Result<(CallFacts, Prepared, Place), CallError> {
+        let Beginning {
+            entry,
+            target,
+            task_mode,
+            output_schema,
+            deadline_ms,
+            retention_ms,
+            answers,
+            idempotency_key,
+            traceparent,
+        } = beginning;
+        let prepared = self.code_of(&entry.payload, presence).await?;
+        let place = self
+            .admission
+            .enter(&caller.tenant, presence)
+            .await
+            .map_err(CallError::NoRoom)?;
+        let now = clock::now();
+        let most = self.settings.deadline_ms;
+        let call = CallFacts {
+            id: fresh::task_id(),
+            created_at: now,
+            component: entry.component.name.to_string(),
+            digest: entry.component.digest.to_string(),
+            target,
+            task_mode,
+            output_schema,
+            caller,
+            limits: self.settings.limits.clone(),
+            deadline_at: now.plus(deadline_ms.map_or(most, |asked| asked.min(most))),
+            retention_ms: retention_ms.map_or(self.settings.retention_ms, |wanted| {
+                wanted.clamp(1, self.settings.retention_ms)
+            }),
+            given: answers
+                .iter()
+                .map(|(key, answer)| (key.to_string(), (*answer).to_owned()))
+                .collect(),
+            idempotency_key: idempotency_key.map(str::to_owned),
+            traceparent: traceparent.map(str::to_owned),
+        };
+        Ok((call, prepared, place))
     }
 }
 

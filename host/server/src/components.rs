@@ -1,21 +1,17 @@
 //! Uploads: from bytes to tools that can be called, and away again.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use longshore_catalog::component::{Component, Digest, Name};
-use longshore_catalog::header::{self, HeaderParameter};
+use longshore_catalog::library;
 use longshore_catalog::registry::{Entry, Registry};
-use longshore_catalog::schema::Compiled;
 use longshore_catalog::store::{Installed, StoreError};
-use longshore_catalog::tool::{Offered, TaskMode, Tool, accept};
-use longshore_protocol::tool::Tool as Descriptor;
-use longshore_sandbox::sandbox::{OfferedMode, OfferedTool};
+use longshore_protocol::notification::Family;
 
 use crate::clock;
 use crate::code::Code;
+use crate::loaded::{Loaded, offered, ready};
 use crate::reason::Refusal;
-use crate::run::Turns;
 use crate::server::Server;
 
 /// Why no component of a node can be replayed that was told not to record.
@@ -49,31 +45,6 @@ impl Source {
             Self::Upload => false,
             Self::CommandLine | Self::Folder => true,
         }
-    }
-}
-
-/// What this node holds ready for a component.
-pub struct Loaded {
-    pub(crate) code: Code,
-    pub(crate) source: Source,
-    tools: HashMap<String, Ready>,
-}
-
-/// What is held ready for a tool.
-pub(crate) struct Ready {
-    pub(crate) input: Compiled,
-    pub(crate) output: Option<Arc<Compiled>>,
-    pub(crate) descriptor: String,
-    /// The same for a client whose call may be handed off: what it gets then is not what the output schema says.
-    pub(crate) without_output: Option<String>,
-    /// Arguments that clients repeat as headers.
-    pub(crate) headers: Vec<HeaderParameter>,
-    pub(crate) turns: Turns,
-}
-
-impl Loaded {
-    pub(crate) fn tool(&self, name: &str) -> Option<&Ready> {
-        self.tools.get(name)
     }
 }
 
@@ -174,8 +145,7 @@ impl Server {
         self.broken
             .lock()
             .retain(|broken| broken.name != component.name);
-        self.registry_store(registry);
-        self.bus.tools_changed();
+        self.put_in_place(registry, &component.name);
         let warnings = component.volatile.clone();
         Ok(Receipt {
             component,
@@ -226,8 +196,7 @@ impl Server {
             broken.len() != before
         };
         if self.registry().component(&name).is_some() {
-            self.registry_store(self.registry().without(&name));
-            self.bus.tools_changed();
+            self.put_in_place(self.registry().without(&name), &name);
         }
         if was_there || was_broken {
             Ok(())
@@ -298,7 +267,8 @@ impl Server {
         error
     }
 
-    async fn examine_bytes(
+    /// The same of a component of the store, whose native code stays whatever comes of it.
+    pub(crate) async fn examine_bytes(
         &self,
         name: Name,
         digest: Digest,
@@ -307,17 +277,15 @@ impl Server {
     ) -> Result<(Component, Loaded), Refusal> {
         let size = bytes.len() as u64;
         let prepared = self.sandbox.prepare(digest.as_str(), bytes).await?;
-        let offered = self
-            .sandbox
-            .list_tools(&prepared, &self.settings.limits)
-            .await?;
-        let tools = accept(offered.into_iter().map(offer).collect())?;
+        let offer = self.sandbox.list(&prepared, &self.settings.limits).await?;
+        let (tools, library) = library::accept(offered(offer))?;
         let component = Component {
             name,
             digest,
             size,
             imports: prepared.imports().to_vec(),
             tools,
+            library,
             volatile: if self.settings.durable {
                 Vec::new()
             } else {
@@ -325,7 +293,7 @@ impl Server {
             },
             installed_at_ms: clock::now().0,
         };
-        let loaded = ready(Code::ready(prepared), &component.tools, source)?;
+        let loaded = ready(Code::ready(prepared), &component, source)?;
         Ok((component, loaded))
     }
 
@@ -340,6 +308,23 @@ impl Server {
     pub(crate) fn registry_store(&self, registry: Registry<Loaded>) {
         self.registry.store(Arc::new(registry));
     }
+
+    /// Puts a registry in force that differs by the component of that name, and tells of the lists that are others
+    /// now.
+    pub(crate) fn put_in_place(&self, registry: Registry<Loaded>, name: &Name) {
+        let before = self.registry().component(name).cloned();
+        let after = registry.component(name).cloned();
+        self.registry_store(registry);
+        let before = before.as_ref().map(|entry| &entry.component);
+        let after = after.as_ref().map(|entry| &entry.component);
+        for family in changed_lists(before, after) {
+            self.bus.list_changed(family);
+        }
+        if before.map(|component| &component.digest) != after.map(|component| &component.digest) {
+            // Another version may hold something else under the same names.
+            self.bus.contents_changed(name.as_str());
+        }
+    }
 }
 
 pub(crate) fn extended(
@@ -352,90 +337,15 @@ pub(crate) fn extended(
         .map_err(|clash| Refusal::new("name-collision", clash.to_string()))
 }
 
-pub(crate) fn ready(code: Code, tools: &[Tool], source: Source) -> Result<Loaded, Refusal> {
-    let schema = |tool: &Tool, text: &str| {
-        Compiled::compile(text)
-            .map_err(|fault| Refusal::new("schema", format!("tool {:?}: {fault}", tool.name)))
+/// The lists in which these two differ; who is not there lists nothing.
+fn changed_lists(before: Option<&Component>, after: Option<&Component>) -> Vec<Family> {
+    let nothing = library::Library::default();
+    let (old_tools, old) = before.map_or((&[][..], &nothing), |it| (&it.tools, &it.library));
+    let (new_tools, new) = after.map_or((&[][..], &nothing), |it| (&it.tools, &it.library));
+    let differs = |family: &Family| match family {
+        Family::Tools => old_tools != new_tools,
+        Family::Prompts => old.prompts != new.prompts,
+        Family::Resources => old.resources != new.resources || old.templates != new.templates,
     };
-    let mut ready = HashMap::with_capacity(tools.len());
-    for tool in tools {
-        let descriptor = Descriptor {
-            name: &tool.name,
-            title: tool.title.as_deref(),
-            description: &tool.description,
-            input_schema: &tool.input_schema,
-            output_schema: tool.output_schema.as_deref(),
-            extra: tool.extra.as_deref(),
-        };
-        let written = |descriptor: &Descriptor<'_>| {
-            descriptor.descriptor().map_err(|fault| {
-                Refusal::new("list-tools", format!("tool {:?}: {fault}", tool.name))
-            })
-        };
-        let may_be_handed_off = tool.task_mode != TaskMode::Never && tool.output_schema.is_some();
-        let without_output = may_be_handed_off
-            .then(|| {
-                written(&Descriptor {
-                    output_schema: None,
-                    ..descriptor
-                })
-            })
-            .transpose()?;
-        let descriptor = written(&descriptor)?;
-        let input = schema(tool, &tool.input_schema)?;
-        let headers = header::parameters(&tool.input_schema).map_err(|fault| {
-            Refusal::new("x-mcp-header", format!("tool {:?}: {fault}", tool.name))
-        })?;
-        let output = tool
-            .output_schema
-            .as_ref()
-            .map(|text| schema(tool, text))
-            .transpose()?
-            .map(Arc::new);
-        ready.insert(
-            tool.name.clone(),
-            Ready {
-                input,
-                output,
-                descriptor,
-                without_output,
-                headers,
-                turns: Turns::default(),
-            },
-        );
-    }
-    Ok(Loaded {
-        code,
-        source,
-        tools: ready,
-    })
-}
-
-fn offer(tool: OfferedTool) -> Offered {
-    let OfferedTool {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema,
-        task_mode,
-        requires,
-        extra,
-    } = tool;
-    let task_mode = match task_mode {
-        OfferedMode::Never => TaskMode::Never,
-        OfferedMode::OnDetach => TaskMode::OnDetach,
-        OfferedMode::Auto => TaskMode::Auto,
-        OfferedMode::Always => TaskMode::Always,
-    };
-    Offered {
-        name,
-        title,
-        description,
-        input_schema,
-        output_schema,
-        task_mode,
-        requires,
-        extra,
-    }
+    Family::ALL.into_iter().filter(differs).collect()
 }

@@ -1,7 +1,7 @@
 //! A decoded request, whatever it came over, to its answer.
 
+use longshore_catalog::registry::Kind;
 use longshore_catalog::tool::TaskMode;
-use longshore_protocol::capability::ClientCapabilities;
 use longshore_protocol::cursor;
 use longshore_protocol::envelope::RequestId;
 use longshore_protocol::error::RpcError;
@@ -9,11 +9,11 @@ use longshore_protocol::headers::ParameterHeaders;
 use longshore_protocol::meta::Meta;
 use longshore_protocol::request::Request;
 use longshore_protocol::result::{
-    CacheHint, CacheScope, Discover, write_acknowledgement, write_tools_page,
+    CacheHint, CacheScope, Discover, List, write_acknowledgement, write_page,
 };
 use longshore_protocol::session::task::TaskSupport;
-use longshore_protocol::tool;
 use longshore_protocol::version::Revision;
+use longshore_protocol::{resource, tool};
 use longshore_tasks::id::{Principal, TaskId, Tenant};
 use longshore_tasks::store::StoreError;
 use longshore_tasks::task::Task;
@@ -22,7 +22,9 @@ use crate::again::{self, Again};
 use crate::call::{Answered, Becomes, CallError, CallRequest};
 use crate::follow::FollowError;
 use crate::handoff::{self, Following};
-use crate::listen::{Filter, Listening};
+use crate::library::Manner;
+use crate::listen::Listening;
+use crate::loaded::descriptor;
 use crate::polls::{Late, Polled};
 use crate::presence::Presence;
 use crate::reason::{RequestReason, RunReason};
@@ -40,7 +42,6 @@ const LISTS: CacheHint = CacheHint {
 
 /// What this server can do.
 const OFFER: Discover<'_> = Discover {
-    tools_list_changed: true,
     instructions: None,
     cache: LISTS,
 };
@@ -227,10 +228,50 @@ impl Server {
             presence,
         } = incoming;
         let caller = || caller(identity, meta);
+        let wishes = || Wishes {
+            progress: meta.progress_token.clone().filter(|_| can_stream),
+            log_level: meta.log_level.filter(|_| can_stream),
+        };
+        let manner = |state, answers: Option<_>| Manner {
+            deadline_ms: meta.deadline_ms,
+            state,
+            answers: answers.unwrap_or_default(),
+            traceparent: meta.trace.traceparent.as_deref(),
+            wishes: wishes(),
+            presence,
+        };
         let result = match request {
             Request::Discover => self.discover(),
-            Request::ToolsList { cursor } => {
-                self.list_tools(cursor.as_deref(), meta.revision, &meta.capabilities)?
+            Request::ToolsList { cursor } => self.list(List::Tools, cursor.as_deref(), meta)?,
+            Request::ResourcesList { cursor } => {
+                self.list(List::Resources, cursor.as_deref(), meta)?
+            }
+            Request::TemplatesList { cursor } => {
+                self.list(List::Templates, cursor.as_deref(), meta)?
+            }
+            Request::PromptsList { cursor } => self.list(List::Prompts, cursor.as_deref(), meta)?,
+            Request::ResourcesRead {
+                uri,
+                input_responses,
+                request_state,
+            } => {
+                let manner = manner(request_state.as_deref(), input_responses.as_deref());
+                let read = self.read_resource(caller(), &uri, manner);
+                return self.answered(caller(), read.await);
+            }
+            Request::PromptsGet {
+                name,
+                arguments,
+                input_responses,
+                request_state,
+            } => {
+                let manner = manner(request_state.as_deref(), input_responses.as_deref());
+                let filled_in = self.get_prompt(caller(), &name, arguments, manner);
+                return self.answered(caller(), filled_in.await);
+            }
+            Request::Complete(completing) => {
+                let proposed = self.complete(caller(), completing, manner(None, None));
+                return self.answered(caller(), proposed.await);
             }
             Request::ToolsCall {
                 name,
@@ -238,10 +279,6 @@ impl Server {
                 input_responses,
                 request_state,
             } => {
-                let wishes = Wishes {
-                    progress: meta.progress_token.clone().filter(|_| can_stream),
-                    log_level: meta.log_level.filter(|_| can_stream),
-                };
                 let request = CallRequest {
                     tool: &name,
                     arguments,
@@ -251,27 +288,12 @@ impl Server {
                     idempotency_key: meta.idempotency_key.as_deref(),
                     traceparent: meta.trace.traceparent.as_deref(),
                     becomes: Becomes::Either,
-                    wishes,
+                    wishes: wishes(),
                     headers,
                     presence,
                 };
                 let caller = caller();
-                let held = |caller, call| {
-                    Ok(Answer::Held(Held {
-                        server: self.clone(),
-                        caller,
-                        call,
-                    }))
-                };
-                match self.call(caller.clone(), request).await {
-                    Ok(Answered::Result(result)) => result,
-                    Ok(Answered::Task(task)) => self.write(&task, TaskForm::Created),
-                    Ok(Answered::Held(call)) => return held(caller, Waits::Run(call)),
-                    Ok(Answered::Joined(call)) => return held(caller, Waits::Joined(call)),
-                    Ok(Answered::Following(call)) => return held(caller, Waits::Following(call)),
-                    Err(CallError::Refused(error)) => return Err(DispatchError::Refused(error)),
-                    Err(CallError::NoRoom(reason)) => return Err(no_place(reason)),
-                }
+                return self.answered(caller.clone(), self.call(caller, request).await);
             }
             Request::TasksGet { task_id } => match self.poll(task(&task_id)?, caller()).await? {
                 Polled::Now(task) => self.write(&task, TaskForm::Detailed),
@@ -293,19 +315,12 @@ impl Server {
                 self.cancel_task(task(&task_id)?, Some(&caller())).await?;
                 self.acknowledge()
             }
-            Request::Listen {
-                tools_list_changed,
-                task_ids,
-            } => {
+            Request::Listen(filter) => {
                 if !can_stream {
                     return Err(DispatchError::Refused(RpcError::invalid_request(
                         "what is listened to comes as a stream: the Accept header must allow text/event-stream",
                     )));
                 }
-                let filter = Filter {
-                    tools_list_changed,
-                    task_ids,
-                };
                 let listening = self.listen(&caller(), id, filter).await?;
                 return Ok(Answer::Listening(Box::new(listening)));
             }
@@ -326,26 +341,29 @@ impl Server {
         out
     }
 
-    fn list_tools(
-        &self,
-        cursor: Option<&str>,
-        revision: Revision,
-        capabilities: &ClientCapabilities,
-    ) -> Result<String, RpcError> {
-        let is_handed_off = self.settings.handoff && !capabilities.tasks;
+    fn list(&self, list: List, cursor: Option<&str>, meta: &Meta<'_>) -> Result<String, RpcError> {
+        let revision = meta.revision;
+        let kind = match list {
+            List::Tools => Kind::Tool,
+            List::Resources => Kind::Resource,
+            List::Templates => Kind::Template,
+            List::Prompts => Kind::Prompt,
+        };
+        let is_handed_off = self.settings.handoff && !meta.capabilities.tasks;
         let after = cursor.map(cursor::decode).transpose()?;
         let registry = self.registry();
-        let page = registry.page(after.as_deref(), self.settings.page);
+        let page = registry.page(kind, after.as_deref(), self.settings.page);
         let next = page.next.map(cursor::encode);
-        let descriptors = page.tools.iter().filter_map(|owned| {
-            let ready = owned.entry.payload.tool(&owned.tool.name)?;
-            let descriptor = match &ready.without_output {
-                Some(descriptor) if is_handed_off => descriptor.as_str(),
-                _ => ready.descriptor.as_str(),
+        let places = page.places.iter();
+        let descriptors = places.filter_map(|place| {
+            let support = match kind {
+                Kind::Tool => task_support(place.entry.component.tools[place.index].task_mode),
+                Kind::Resource | Kind::Template | Kind::Prompt => TaskSupport::Forbidden,
             };
-            Some((task_support(owned.tool.task_mode), descriptor))
+            Some((support, descriptor(kind, place, is_handed_off)?))
         });
-        let own = (self.settings.handoff && next.is_none())
+        let has_own = kind == Kind::Tool && self.settings.handoff && next.is_none();
+        let own = has_own
             .then_some(handoff::DESCRIPTORS)
             .into_iter()
             .flatten()
@@ -354,15 +372,51 @@ impl Server {
         let mut out = String::new();
         if revision.has_sessions() {
             let older: Vec<String> = descriptors
-                .map(|(support, descriptor)| tool::in_session(descriptor, revision, support))
+                .map(|(support, descriptor)| match kind {
+                    Kind::Tool => tool::in_session(descriptor, revision, support),
+                    Kind::Resource | Kind::Template | Kind::Prompt => {
+                        resource::in_session(descriptor, revision)
+                    }
+                })
                 .collect();
             let older = older.iter().map(String::as_str);
-            write_tools_page(&mut out, older, next.as_deref(), LISTS, &self.info);
+            write_page(&mut out, list, older, next.as_deref(), LISTS, &self.info);
         } else {
             let as_written = descriptors.map(|(_, descriptor)| descriptor);
-            write_tools_page(&mut out, as_written, next.as_deref(), LISTS, &self.info);
+            write_page(
+                &mut out,
+                list,
+                as_written,
+                next.as_deref(),
+                LISTS,
+                &self.info,
+            );
         }
         Ok(out)
+    }
+
+    /// What comes of a call that was begun, or was not.
+    fn answered(
+        &self,
+        caller: Caller,
+        begun: Result<Answered, CallError>,
+    ) -> Result<Answer, DispatchError> {
+        let call = match begun {
+            Ok(Answered::Result(result)) => return Ok(Answer::Result(result)),
+            Ok(Answered::Task(task)) => {
+                return Ok(Answer::Result(self.write(&task, TaskForm::Created)));
+            }
+            Ok(Answered::Held(call)) => Waits::Run(call),
+            Ok(Answered::Joined(call)) => Waits::Joined(call),
+            Ok(Answered::Following(call)) => Waits::Following(call),
+            Err(CallError::Refused(error)) => return Err(DispatchError::Refused(error)),
+            Err(CallError::NoRoom(reason)) => return Err(no_place(reason)),
+        };
+        Ok(Answer::Held(Held {
+            server: self.clone(),
+            caller,
+            call,
+        }))
     }
 
     pub(crate) fn write(&self, task: &Task, form: TaskForm) -> String {

@@ -269,8 +269,7 @@ impl Server {
             .component(name)
             .is_some_and(|entry| entry.payload.source == Source::Folder)
         {
-            self.registry_store(self.registry().without(name));
-            self.bus.tools_changed();
+            self.put_in_place(self.registry().without(name), name);
             tracing::info!(component = %name, "a component left the directory and is not served any more");
         }
     }

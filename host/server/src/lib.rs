@@ -1,7 +1,7 @@
 //! The hall: everything between the protocol and the engine.
 //!
-//! An upload: [`components`]; what is served from the start on: [`starting`] and [`folder`]. A call: [`call`] finds the tool, checks and admits it, [`run`] owns it
-//! from there to its end. What a client sees of it later: [`follow`], [`polls`] and [`listen`], to which
+//! An upload: [`components`], and what is held ready of it: `loaded`; what is served from the start on: [`starting`] and [`folder`]. A call: [`call`] finds the tool, checks and admits it, `library` does the same for
+//! what is read, filled in or completed, [`run`] owns it from there to its end. What a client sees of it later: [`follow`], [`polls`] and [`listen`], to which
 //! [`bus`] brings what happened. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else, and `errors` has the codes of whatever fails. `sessions` serve the
 //! revisions before 2026-07-28. [`dispatch`] takes a decoded request whatever it
@@ -20,7 +20,9 @@ mod fresh;
 pub mod handoff;
 pub mod history;
 pub mod http;
+mod library;
 pub mod listen;
+mod loaded;
 pub mod local;
 #[doc(hidden)]
 pub mod mutant;

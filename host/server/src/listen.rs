@@ -1,29 +1,24 @@
-//! `subscriptions/listen`: one stream that tells what happens to tasks and tools.
+//! `subscriptions/listen`: one stream that tells what happens to tasks, lists and resources.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use longshore_protocol::envelope::RequestId;
 use longshore_protocol::error::RpcError;
+use longshore_protocol::listening::Listen;
 use longshore_protocol::notification::{self, Honoured, TaskMembers};
 use longshore_protocol::response;
 use longshore_protocol::result::write_listen_end;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::task::Task;
 
-use crate::bus::{Full, Listener, Told};
+use crate::bus::{Full, Listener, Subscription, Told, Wanted};
 use crate::dispatch::DispatchError;
 use crate::follow::FollowError;
 use crate::reason::{RequestReason, RunReason};
 use crate::run::Caller;
 use crate::server::Server;
 use crate::wire;
-
-/// What a client wants to hear of.
-pub(crate) struct Filter<'a> {
-    pub(crate) tools_list_changed: bool,
-    pub(crate) task_ids: Option<Vec<Cow<'a, str>>>,
-}
 
 /// What comes of a request to listen. Letting go of it ends it.
 pub struct Listening {
@@ -41,25 +36,33 @@ enum Next {
 }
 
 impl Server {
-    /// Begins to listen. Tasks that are not there, or not the caller's, are left out without a word.
+    /// Begins to listen. Tasks that are not there, or not the caller's, are left out without a word, and so are
+    /// resources that nobody has.
     pub(crate) async fn listen(
         &self,
         caller: &Caller,
         id: &RequestId,
-        filter: Filter<'_>,
+        filter: Listen<'_>,
     ) -> Result<Listening, DispatchError> {
-        let Filter {
-            tools_list_changed,
+        let Listen {
+            lists,
             task_ids,
+            resources,
         } = filter;
-        let most = self.settings.listen_tasks;
-        if let Some(ids) = task_ids.as_ref().filter(|ids| ids.len() > most) {
-            return Err(DispatchError::Refused(RpcError::invalid_params(format!(
-                "params.notifications.taskIds has {} ids; at most {most} are accepted (listen_tasks)",
-                ids.len()
-            ))
-            .with_data(RequestReason::TooMany.data())));
-        }
+        let settings = &self.settings;
+        at_most(
+            "taskIds",
+            task_ids.as_ref(),
+            "listen_tasks",
+            settings.listen_tasks,
+        )?;
+        let most = settings.listen_resources;
+        at_most(
+            "resourceSubscriptions",
+            resources.as_ref(),
+            "listen_resources",
+            most,
+        )?;
         let mut seen = HashSet::new();
         let wanted: Vec<TaskId> = task_ids
             .iter()
@@ -67,10 +70,32 @@ impl Server {
             .filter_map(|id| id.parse().ok())
             .filter(|id| seen.insert(*id))
             .collect();
+        let registry = self.registry();
+        let mut seen = HashSet::new();
+        let subscriptions: Vec<Subscription> = resources
+            .iter()
+            .flatten()
+            .map(Cow::as_ref)
+            .filter(|uri| seen.insert(*uri))
+            .filter_map(|uri| {
+                let holder = registry.holder_of(uri)?;
+                Some(Subscription {
+                    component: holder.component.name.to_string(),
+                    uri: uri.into(),
+                })
+            })
+            .collect();
         // Listening first and looking then, so that no change falls in between.
         let mut listener = self
             .bus
-            .listen(&caller.principal, wanted.clone(), tools_list_changed)
+            .listen(
+                &caller.principal,
+                Wanted {
+                    tasks: wanted.clone(),
+                    lists,
+                    resources: subscriptions.clone(),
+                },
+            )
             .map_err(no_listener)?;
         let mut accepted = Vec::new();
         for id in wanted {
@@ -83,8 +108,13 @@ impl Server {
                 Err(error) => return Err(error.into()),
             }
         }
+        let uris: Vec<String> = subscriptions
+            .iter()
+            .map(|resource| resource.uri.to_string())
+            .collect();
         let honoured = Honoured {
-            tools_list_changed,
+            lists,
+            resources: resources.is_some().then_some(uris.as_slice()),
             task_ids: task_ids.is_some().then_some(accepted.as_slice()),
         };
         Ok(Listening {
@@ -120,6 +150,25 @@ pub(crate) fn no_listener(full: Full) -> DispatchError {
     }
 }
 
+/// Each name is looked up when the listener begins, and is news that may wait for it.
+fn at_most(
+    member: &str,
+    names: Option<&Vec<Cow<'_, str>>>,
+    key: &str,
+    most: usize,
+) -> Result<(), DispatchError> {
+    let Some(names) = names.filter(|names| names.len() > most) else {
+        return Ok(());
+    };
+    let message = format!(
+        "params.notifications.{member} has {} items; at most {most} are accepted ({key})",
+        names.len()
+    );
+    Err(DispatchError::Refused(
+        RpcError::invalid_params(message).with_data(RequestReason::TooMany.data()),
+    ))
+}
+
 impl Listening {
     /// The next message, whole; none after the last.
     pub async fn next(&mut self) -> Option<String> {
@@ -133,7 +182,8 @@ impl Listening {
         }
         Some(match self.listener.next().await {
             Told::Task(task) => notification::task_changed(&self.id, &task),
-            Told::Tools => notification::tools_list_changed(&self.id),
+            Told::List(family) => notification::list_changed(&self.id, family),
+            Told::Resource(uri) => notification::resource_updated(&self.id, &uri),
             Told::Closed => {
                 self.next = Next::Nothing;
                 response::result_with(&self.id, 0, |out| {

@@ -1,6 +1,6 @@
 //! Why something was refused or ended: the closed list, with the code and the remedy of each.
 
-use longshore_catalog::tool::Refusal as ToolRefusal;
+use longshore_catalog::library::Refusal as ListRefusal;
 use longshore_sandbox::control::StopReason;
 use longshore_sandbox::ending::FaultKind;
 
@@ -272,8 +272,8 @@ impl From<longshore_sandbox::refusal::Refusal> for Refusal {
     }
 }
 
-impl From<ToolRefusal> for Refusal {
-    fn from(refusal: ToolRefusal) -> Self {
+impl From<ListRefusal> for Refusal {
+    fn from(refusal: ListRefusal) -> Self {
         Self {
             reason: refusal.reason(),
             message: refusal.to_string(),

@@ -5,6 +5,7 @@
 //! stream for a client that lost its connection, [`tasks`] are its calls that do not wait.
 
 pub(crate) mod kept;
+pub(crate) mod news;
 pub(crate) mod serve;
 pub(crate) mod talk;
 pub(crate) mod tasks;
@@ -25,7 +26,7 @@ use uuid::Uuid;
 
 use self::kept::Streams;
 use self::talk::{Asked, Questions};
-use crate::bus::Full;
+use crate::bus::{Full, Subscription};
 use crate::dispatch::Identity;
 use crate::presence::{self, Presence, Stays};
 
@@ -53,6 +54,8 @@ pub(crate) struct Session {
     streams: Mutex<Streams>,
     /// Which stream hears what belongs to no request: the newest, by its number.
     listening: watch::Sender<Listens>,
+    /// Resources of whose changes its client wants to hear.
+    subscribed: watch::Sender<Vec<Subscription>>,
     used: Mutex<Used>,
 }
 
@@ -143,6 +146,7 @@ impl Sessions {
             questions: Mutex::default(),
             streams: Mutex::new(Streams::new(self.kept_bytes)),
             listening: watch::Sender::new(Listens::Last(0)),
+            subscribed: watch::Sender::default(),
             used: Mutex::new(Used {
                 by: 0,
                 until: Instant::now(),

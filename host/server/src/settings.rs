@@ -86,6 +86,8 @@ pub struct Settings {
     pub listeners_each: usize,
     /// Tasks that one of them may name: each is read when it begins, and is news that may wait for it.
     pub listen_tasks: usize,
+    /// Resources that one of them may name: each is compared with every template that there is.
+    pub listen_resources: usize,
     /// Early polls of one caller that wait for news: more than a client that is merely hasty ever has.
     pub early_polls: usize,
     /// Sessions at the same time. A client that goes away without a word leaves its own behind until it is idle for
@@ -156,6 +158,7 @@ impl Default for Settings {
             listeners: 1_024,
             listeners_each: 1_024,
             listen_tasks: 100,
+            listen_resources: 100,
             early_polls: 64,
             sessions: 1_024,
             sessions_each: 1_024,

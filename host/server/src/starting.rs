@@ -13,7 +13,8 @@ use longshore_protocol::error::RpcError;
 
 use crate::call::CallError;
 use crate::code::{Code, NoCode};
-use crate::components::{Broken, Loaded, Source, extended, ready};
+use crate::components::{Broken, Source, extended};
+use crate::loaded::{Loaded, ready};
 use crate::presence::Presence;
 use crate::reason::{Refusal, RunReason};
 use crate::server::Server;
@@ -161,8 +162,7 @@ impl Server {
             )
         })?;
         self.broken.lock().retain(|broken| broken.name != name);
-        self.registry_store(registry);
-        self.bus.tools_changed();
+        self.put_in_place(registry, &name);
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl Server {
                 continue;
             }
             let code = Code::pending();
-            let listed = ready(code.clone(), &component.tools, Source::Upload)
+            let listed = ready(code.clone(), &component, Source::Upload)
                 .and_then(|loaded| extended(&self.registry(), &component, loaded));
             match listed {
                 Ok(registry) => {
@@ -202,12 +202,15 @@ impl Server {
     /// Makes the code of a component of the store.
     async fn warm(&self, cold: Cold) {
         let Cold { component, code } = cold;
+        let mut kept = None;
         let made = match self.components.bytes(component.digest.clone()).await {
-            Ok(Some(bytes)) => self
-                .sandbox
-                .prepare(component.digest.as_str(), Arc::from(bytes))
-                .await
-                .map_err(Refusal::from),
+            Ok(Some(bytes)) => {
+                let bytes: Arc<[u8]> = Arc::from(bytes);
+                kept = Some(Arc::clone(&bytes));
+                let digest = component.digest.as_str();
+                let prepared = self.sandbox.prepare(digest, bytes).await;
+                prepared.map_err(Refusal::from)
+            }
             Ok(None) => Err(Refusal::new(
                 "host",
                 "the store has its name but not its bytes: upload it again",
@@ -218,7 +221,14 @@ impl Server {
             )),
         };
         let refusal = made.as_ref().err().cloned();
+        // A version that did not know resources and prompts has kept it without asking for them.
+        let is_unasked = component.library.is_empty()
+            && made.as_ref().is_ok_and(|prepared| prepared.has_library());
         code.settle(made);
+        if let Some(bytes) = kept.filter(|_| is_unasked) {
+            self.examine_again(&component, bytes).await;
+            return;
+        }
         let Some(refusal) = refusal else { return };
         let _alone = self.changing.lock().await;
         let is_in_force = self
@@ -227,9 +237,43 @@ impl Server {
             .is_some_and(|entry| entry.component.digest == component.digest);
         // It may have been replaced or removed while it was tried.
         if is_in_force {
-            self.registry_store(self.registry().without(&component.name));
+            let without = self.registry().without(&component.name);
+            self.put_in_place(without, &component.name);
             self.break_one(component.name, refusal);
-            self.bus.tools_changed();
+        }
+    }
+
+    /// Asks a component of the store again for all that it lists. If that fails it is served as it was kept.
+    async fn examine_again(&self, component: &Component, bytes: Arc<[u8]>) {
+        let name = component.name.clone();
+        let digest = component.digest.clone();
+        let examined = self
+            .examine_bytes(name.clone(), digest, Arc::clone(&bytes), Source::Upload)
+            .await;
+        let _alone = self.changing.lock().await;
+        let is_in_force = self
+            .registry()
+            .component(&name)
+            .is_some_and(|entry| entry.component.digest == component.digest);
+        if !is_in_force {
+            return;
+        }
+        let extended = examined.and_then(|(component, loaded)| {
+            let registry = extended(&self.registry(), &component, loaded)?;
+            Ok((component, registry))
+        });
+        match extended {
+            Ok((component, registry)) if !component.library.is_empty() => {
+                let installed = self.components.install(component, bytes.to_vec()).await;
+                if let Err(error) = installed {
+                    tracing::warn!(%error, "what a component lists could not be kept; it is asked again at the next start");
+                }
+                self.put_in_place(registry, &name);
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                tracing::warn!(component = %name, reason = refusal.reason, refusal.message, "resources and prompts of a component are not served");
+            }
         }
     }
 
@@ -244,14 +288,15 @@ impl Server {
         *self.starting.borrow() + pending
     }
 
-    /// A registry that has that tool, if there is one: while components of files are still examined it may yet come.
-    pub(crate) async fn registry_with(
+    /// A registry that has what is looked for, if there is one: while components of files are still examined it may
+    /// yet come.
+    pub(crate) async fn registry_where(
         &self,
-        tool: &str,
         caller: &Presence,
+        has: impl Fn(&Registry<Loaded>) -> bool,
     ) -> Result<Arc<Registry<Loaded>>, CallError> {
         let registry = self.registry();
-        if registry.tool(tool).is_some() {
+        if has(&registry) {
             return Ok(registry);
         }
         let mut starting = self.starting.subscribe();
@@ -261,7 +306,7 @@ impl Server {
             // In this order: what is put in force just now is seen at the next turn.
             let is_whole = *starting.borrow_and_update() == 0;
             let registry = self.registry();
-            if is_whole || registry.tool(tool).is_some() {
+            if is_whole || has(&registry) {
                 return Ok(registry);
             }
             tokio::select! {

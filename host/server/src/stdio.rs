@@ -19,19 +19,19 @@ use longshore_protocol::error::RpcError;
 use longshore_protocol::meta;
 use longshore_protocol::request::Notification;
 use longshore_protocol::response;
-use longshore_protocol::session::{INITIALIZE, Initialize, out};
+use longshore_protocol::session::{INITIALIZE, Initialize};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use self::lines::{Line, Lines};
-use crate::bus::Told;
 use crate::dispatch::{Answer, DispatchError, Identity, Incoming, Said};
 use crate::errors::{self, Era};
 use crate::presence::{self, Presence, Stays};
 use crate::reason::{RequestReason, RunReason};
 use crate::server::Server;
 use crate::sessions::Session;
+use crate::sessions::news::News;
 use crate::sessions::serve::Answering;
 use crate::sessions::talk::Spoken;
 
@@ -338,31 +338,21 @@ impl Client {
 
     /// The client is ready to hear of what belongs to no request.
     fn tell_changes(self: &Arc<Self>) {
-        let mut here = match self.session.lock().as_mut() {
+        let session = match self.session.lock().as_mut() {
             Some(opened) if !opened.is_told => {
                 opened.is_told = true;
-                opened.session.listen()
+                Arc::clone(&opened.session)
             }
             _ => return,
         };
-        let principal = &self.identity.principal;
-        let Ok(mut listener) = self.server.bus.listen(principal, Vec::new(), true) else {
-            tracing::warn!("a client is not told of changed tools: too many listen (listeners)");
+        let Ok(mut news) = News::of(&session, &self.server.bus) else {
+            tracing::warn!("a client is not told of changes: too many listen (listeners)");
             return;
         };
         let say = self.say.clone();
         tokio::spawn(async move {
-            loop {
-                let told = tokio::select! {
-                    () = here.over() => return,
-                    told = listener.next() => told,
-                };
-                match told {
-                    Told::Tools => {
-                        let _nobody_reads = say.send(out::tools_list_changed()).await;
-                    }
-                    Told::Task(_) | Told::Closed => return,
-                }
+            while let Some(notification) = news.next().await {
+                let _nobody_reads = say.send(notification).await;
             }
         });
     }

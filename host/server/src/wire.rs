@@ -2,6 +2,8 @@
 //!
 //! Everything that another revision of the protocol would write differently is written here.
 
+mod library;
+
 use longshore_catalog::schema::Compiled;
 use longshore_journal::call::{Answer, Ask, AskError};
 use longshore_protocol::capability::ClientCapabilities;
@@ -155,6 +157,11 @@ pub(crate) fn outcome(
     match ending {
         Ending::Returned(result) => tool_result(call, &result, false, info),
         Ending::ToolFailed(result) => tool_result(call, &result, true, info),
+        Ending::Read(contents) => completed(library::read(&contents, info)),
+        Ending::NotFound => Outcome::Failed(of_error(library::not_found(call))),
+        Ending::Prompted(prompt) => completed(library::prompted(&prompt, info)),
+        Ending::BadArgument(text) => Outcome::Failed(of_error(RpcError::invalid_params(text))),
+        Ending::Completed(values) => completed(Ok(library::completed(&values, info))),
         Ending::Protocol(error) => Outcome::Failed(guest_error(error)),
         Ending::Cancelled => match why {
             Some(reason) => stopped(reason),
@@ -244,9 +251,23 @@ fn tool_result(
     is_error: bool,
     info: &ServerInfo,
 ) -> Outcome {
-    match result_text(call, result, is_error, info) {
+    completed(result_text(call, result, is_error, info))
+}
+
+/// The end of a run that returned: with its result, or with what is wrong with that.
+fn completed(result: Result<String, String>) -> Outcome {
+    match result {
         Ok(text) => Outcome::Completed(Json::from(text)),
         Err(fault) => Outcome::Failed(failure(RunReason::BadOutput, &fault)),
+    }
+}
+
+/// An error of the protocol as a row keeps it.
+fn of_error(error: RpcError) -> Failure {
+    Failure {
+        code: error.code,
+        message: error.message,
+        data: error.data.map(Json::from),
     }
 }
 
@@ -325,15 +346,19 @@ fn block(block: &ending::Block) -> Result<Content<'_>, String> {
         } => Content::Resource {
             uri,
             mime_type: mime_type.as_deref(),
-            body: match body {
-                ending::Body::Text(text) => Body::Text(text),
-                ending::Body::Bytes(bytes) => Body::Blob(bytes),
-            },
+            body: self::body(body),
         },
         ending::Block::Raw(text) => Content::Raw(
             RawBlock::parse(text).map_err(|fault| format!("a raw content block {fault}"))?,
         ),
     })
+}
+
+fn body(body: &ending::Body) -> Body<'_> {
+    match body {
+        ending::Body::Text(text) => Body::Text(text),
+        ending::Body::Bytes(bytes) => Body::Blob(bytes),
+    }
 }
 
 fn as_media(media: &ending::Media) -> Media<'_> {

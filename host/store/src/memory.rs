@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::library::Library;
 use longshore_catalog::store::{ComponentStore, Installed, StoreError as CatalogError};
 use longshore_catalog::tool::Tool;
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
@@ -56,6 +57,7 @@ struct Kept {
 struct About {
     size: u64,
     tools: Vec<Tool>,
+    library: Library,
     imports: Vec<String>,
     volatile: Vec<String>,
 }
@@ -320,6 +322,7 @@ impl ComponentStore for Memory {
             digest,
             size,
             tools,
+            library,
             imports,
             volatile,
             installed_at_ms,
@@ -327,6 +330,7 @@ impl ComponentStore for Memory {
         let about = About {
             size,
             tools,
+            library,
             imports,
             volatile,
         };
@@ -363,6 +367,7 @@ impl ComponentStore for Memory {
         let about = About {
             size: component.size,
             tools: component.tools,
+            library: component.library,
             imports: component.imports,
             volatile: component.volatile,
         };
@@ -386,6 +391,7 @@ impl ComponentStore for Memory {
             let About {
                 size,
                 tools,
+                library,
                 imports,
                 volatile,
             } = &state.components.get(&pointer.digest)?.about;
@@ -394,6 +400,7 @@ impl ComponentStore for Memory {
                 digest: pointer.digest.clone(),
                 size: *size,
                 tools: tools.clone(),
+                library: library.clone(),
                 imports: imports.clone(),
                 volatile: volatile.clone(),
                 installed_at_ms: pointer.installed_at_ms,

@@ -219,14 +219,22 @@ pub(super) fn listeners(server: &Server, count: u64) -> Reaching<'_> {
 }
 
 pub(super) fn listen_tasks(server: &Server, count: u64) -> Reaching<'_> {
+    let ids: Vec<String> = (0..count)
+        .map(|n| format!("00000000-0000-4000-8000-{n:012}"))
+        .collect();
+    listen_to(server, json!({ "taskIds": ids }))
+}
+
+pub(super) fn listen_resources(server: &Server, count: u64) -> Reaching<'_> {
+    let uris: Vec<String> = (0..count).map(|n| format!("test://{n}")).collect();
+    listen_to(server, json!({ "resourceSubscriptions": uris }))
+}
+
+fn listen_to(server: &Server, filter: Value) -> Reaching<'_> {
     Box::pin(async move {
-        let ids: Vec<String> = (0..count)
-            .map(|n| format!("00000000-0000-4000-8000-{n:012}"))
-            .collect();
-        let request = server.client().request(
-            "subscriptions/listen",
-            listening(&json!({ "taskIds": ids })),
-        );
+        let request = server
+            .client()
+            .request("subscriptions/listen", listening(&filter));
         let answer = events::open(server.address, &request).await;
         if answer.is_stream() {
             return Ok(());

@@ -112,6 +112,7 @@ fn of_the_server() -> Vec<Row> {
         Row::exact("sessions_each", 2, "queue-full", sessions::open).at_zero(1),
         Row::between("session_idle_s", 1, 0, 1, "no-session", sessions::idle),
         Row::between("session_kept_kib", 4, 5, 100, "gone", sessions::kept).at_zero(1),
+        Row::exact("listen_resources", 2, "too-many", life::listen_resources).at_zero(1),
         Row::exact("page", 3, "continued", life::page),
         Row::exact("request_kib", 4, "too-large", http::body),
         Row::exact("headers", 20, "too-many", http::headers),

@@ -93,8 +93,8 @@ async fn exactly_what_is_honoured_is_acknowledged() {
         (json!({}), json!({})),
         (json!({ "toolsListChanged": false }), json!({})),
         (
-            json!({ "toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["a:b"] }),
-            json!({ "toolsListChanged": true }),
+            json!({ "toolsListChanged": true, "weatherChanged": true, "resourceSubscriptions": ["a:b"] }),
+            json!({ "toolsListChanged": true, "resourceSubscriptions": [] }),
         ),
         (json!({ "taskIds": [] }), json!({ "taskIds": [] })),
         (
@@ -200,21 +200,28 @@ async fn changed_tools_are_told_once_each_to_those_who_asked() {
         "method": "notifications/tools/list_changed",
         "params": { "_meta": { SUBSCRIPTION: id } },
     });
-    let made = |answer: &str, call| {
+    let made = |description: &str, answer: &str| {
+        let tool = Tool {
+            description: description.to_owned(),
+            ..Tool::named("made")
+        };
         Made {
             answer: answer.to_owned(),
-            call,
-            ..Made::with_tool("made")
+            call: Behaviour::Does(&[Act::ToolsChanged]),
+            ..Made::of([tool])
         }
         .bytes()
     };
-    let first = made("one", Behaviour::Returns);
-    let second = made("two", Behaviour::Does(&[Act::ToolsChanged]));
+    let first = made("one", "something");
+    let second = made("two", "something");
+    let third = made("two", "something else");
 
     assert_eq!(server.upload("made", first.clone()).await.status, 201);
     assert_eq!(tools.next().await, Some(changed.clone()));
     assert_eq!(server.upload("made", second).await.status, 200);
     assert_eq!(tools.next().await, Some(changed.clone()));
+    // It lists what it listed before, so that there is nothing to read again.
+    assert_eq!(server.upload("made", third).await.status, 200);
     // The guest's own word is told as well.
     client.call("made", json!({})).await;
     assert_eq!(tools.next().await, Some(changed.clone()));

@@ -207,12 +207,12 @@ async fn what_does_not_fit_is_refused_and_named() {
         Row::text(
             "(component)",
             "world",
-            "`longshore:tool/tools@0.1.0` is missing",
+            "exports none of `longshore:tool/tools@0.1.0`",
         ),
         Row::text(
             &exporting("longshore:tool/tools@0.2.0", &both),
             "world",
-            "`longshore:tool/tools@0.1.0` is missing",
+            "exports none of `longshore:tool/tools@0.1.0`",
         ),
         Row::text(
             &exporting("acme:tool/tools@0.1.0", &both),

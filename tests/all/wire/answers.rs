@@ -37,7 +37,14 @@ async fn discover_says_what_there_is_and_no_more() {
         // older revision, and `{}` for the extension, since a known client refuses anything else.
         assert_eq!(
             found["capabilities"],
-            json!({ "tools": { "listChanged": true }, "logging": {}, "extensions": { TASKS: {} } })
+            json!({
+                "tools": { "listChanged": true },
+                "resources": { "subscribe": true, "listChanged": true },
+                "prompts": { "listChanged": true },
+                "completions": {},
+                "logging": {},
+                "extensions": { TASKS: {} },
+            })
         );
         assert_cached(&found);
         assert!(is_marked(&found), "{found}");

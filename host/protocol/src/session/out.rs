@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::elicitation::{self, InputKind};
 use crate::envelope::RequestId;
 use crate::json::{self, is_object};
+use crate::notification::Family;
 use crate::result::SERVER_INFO_KEY;
 use crate::version::Revision;
 use crate::write::Object;
@@ -172,10 +173,18 @@ pub fn cancelled(id: u64, reason: &str) -> String {
     })
 }
 
-/// `notifications/tools/list_changed`, one JSON text.
+/// `notifications/…/list_changed` of that list, one JSON text.
 #[must_use]
-pub fn tools_list_changed() -> String {
-    notification("notifications/tools/list_changed", |_| {})
+pub fn list_changed(family: Family) -> String {
+    notification(family.method(), |_| {})
+}
+
+/// `notifications/resources/updated`, one JSON text.
+#[must_use]
+pub fn resource_updated(uri: &str) -> String {
+    notification("notifications/resources/updated", |params| {
+        params.text("uri", uri);
+    })
 }
 
 fn notification(method: &str, write: impl FnOnce(&mut Object<'_>)) -> String {

@@ -8,12 +8,13 @@ use longshore_protocol::elicitation;
 use longshore_protocol::envelope::RequestId;
 use longshore_protocol::error::RpcError;
 use longshore_protocol::guest_meta::GuestMeta;
+use longshore_protocol::listening::ListChanges;
 use longshore_protocol::meta::{LogLevel, ProgressToken};
-use longshore_protocol::notification::{self, Honoured, Progress, TaskMembers};
+use longshore_protocol::notification::{self, Family, Honoured, Progress, TaskMembers};
 use longshore_protocol::response;
 use longshore_protocol::result::{
-    CacheHint, CacheScope, Discover, ServerInfo, write_acknowledgement, write_listen_end,
-    write_tools_page,
+    CacheHint, CacheScope, Discover, List, ServerInfo, write_acknowledgement, write_listen_end,
+    write_page,
 };
 use longshore_protocol::task::{InputRequest, Task, TaskState};
 use longshore_protocol::tool::Tool;
@@ -50,7 +51,6 @@ pub(crate) fn answered(write: impl FnOnce(&mut String)) -> String {
 #[test]
 fn discover() {
     let plain = Discover {
-        tools_list_changed: false,
         instructions: None,
         cache: CACHE,
     };
@@ -60,7 +60,6 @@ fn discover() {
         scope: CacheScope::Public,
     };
     let full = Discover {
-        tools_list_changed: true,
         instructions: Some("say \"please\""),
         cache,
     };
@@ -97,8 +96,9 @@ fn tools_list() {
     let tools = tools();
     let page = |next| {
         answered(|out| {
-            write_tools_page(
+            write_page(
                 out,
+                List::Tools,
                 tools.iter().map(String::as_str),
                 next,
                 CACHE,
@@ -110,7 +110,7 @@ fn tools_list() {
     golden("tools-list-more", &page(Some("AWhlbGxv")));
     golden(
         "tools-list-empty",
-        &answered(|out| write_tools_page(out, [], None, CACHE, &server())),
+        &answered(|out| write_page(out, List::Tools, [], None, CACHE, &server())),
     );
 }
 
@@ -421,20 +421,55 @@ fn listening() {
     let text = RequestId::parse("\"listen:0\"").unwrap();
     let number = RequestId::parse("7").unwrap();
     let ids = ["task-1".to_owned(), "task-2".to_owned()];
-    for (name, tools_list_changed, task_ids) in [
-        ("subscription-acknowledged", true, Some(ids.as_slice())),
-        ("subscription-acknowledged-no-task", false, Some(&[][..])),
-        ("subscription-acknowledged-nothing", false, None),
+    let uris = ["test://a".to_owned(), "test://\"b\"".to_owned()];
+    let all = ListChanges {
+        tools: true,
+        prompts: true,
+        resources: true,
+    };
+    let tools = ListChanges {
+        tools: true,
+        ..ListChanges::default()
+    };
+    let none = ListChanges::default();
+    for (name, lists, resources, task_ids) in [
+        (
+            "subscription-acknowledged",
+            tools,
+            None,
+            Some(ids.as_slice()),
+        ),
+        (
+            "subscription-acknowledged-all",
+            all,
+            Some(uris.as_slice()),
+            Some(ids.as_slice()),
+        ),
+        (
+            "subscription-acknowledged-no-task",
+            none,
+            None,
+            Some(&[][..]),
+        ),
+        ("subscription-acknowledged-nothing", none, None, None),
     ] {
         let honoured = Honoured {
-            tools_list_changed,
+            lists,
+            resources,
             task_ids,
         };
         golden(name, &notification::acknowledged(&text, &honoured));
     }
+    for (name, family) in [
+        ("notification-tools-list-changed", Family::Tools),
+        ("notification-prompts-list-changed", Family::Prompts),
+        ("notification-resources-list-changed", Family::Resources),
+    ] {
+        golden(name, &notification::list_changed(&number, family));
+    }
     golden(
-        "notification-tools-list-changed",
-        &notification::tools_list_changed(&number),
+        "notification-resource-updated",
+        &notification::resource_updated(&text, "test://a"),
     );
     golden(
         "subscription-end",

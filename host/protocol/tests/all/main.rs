@@ -4,6 +4,7 @@ mod envelope;
 mod forms;
 mod goldens;
 mod guests;
+mod lists;
 mod order;
 mod params;
 mod questions;
@@ -38,7 +39,9 @@ impl Sent {
     }
 
     fn without_meta(method: &str, params: Value) -> Self {
-        let name = params["name"].as_str().or(params["taskId"].as_str());
+        let name = ["name", "taskId", "uri"]
+            .iter()
+            .find_map(|key| params[*key].as_str());
         let name = name
             .map(|name| name.as_bytes().to_vec())
             .into_iter()

@@ -4,7 +4,8 @@ use longshore_protocol::content::{Content, ToolResult};
 use longshore_protocol::elicitation;
 use longshore_protocol::error::RpcError;
 use longshore_protocol::guest_meta::GuestMeta;
-use longshore_protocol::result::{Discover, write_tools_page};
+use longshore_protocol::notification::Family;
+use longshore_protocol::result::{Discover, List, write_page};
 use longshore_protocol::session::out::{self, Question};
 use longshore_protocol::session::task::{TaskSupport, result_of, write_list};
 use longshore_protocol::task::{Task, TaskState};
@@ -19,7 +20,6 @@ const REVISIONS: [Revision; 2] = [Revision::R20251125, Revision::R20250618];
 #[test]
 fn opened() {
     let offer = Discover {
-        tools_list_changed: true,
         instructions: Some("Ask \"nicely\"."),
         cache: CACHE,
     };
@@ -62,8 +62,9 @@ fn results() {
         &answered(|out| out.push_str(&out::plain(&small.to_json(&server())))),
     );
     let mut page = String::new();
-    write_tools_page(
+    write_page(
         &mut page,
+        List::Tools,
         ["{\"name\":\"a\"}"],
         Some("next"),
         CACHE,
@@ -155,7 +156,17 @@ fn questions() {
         }
     }
     golden("session-cancelled", &out::cancelled(3, "nobody waits"));
-    golden("session-tools-list-changed", &out::tools_list_changed());
+    for (name, family) in [
+        ("session-tools-list-changed", Family::Tools),
+        ("session-prompts-list-changed", Family::Prompts),
+        ("session-resources-list-changed", Family::Resources),
+    ] {
+        golden(name, &out::list_changed(family));
+    }
+    golden(
+        "session-resource-updated",
+        &out::resource_updated("test://\"a\""),
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::control::StopReason;
 use crate::ending::{Ended, Ending, FaultKind};
 use crate::journal::{Entry, Journal, Spent};
 use crate::sandbox::{Prepared, Run, Sandbox};
+use crate::target::Target;
 
 /// Everything that a guest can see of the outside, stirred into sixteen digits.
 pub(super) fn curious() -> Guest<'static> {
@@ -179,8 +180,10 @@ impl Play {
 
     fn run(&self, journal: Journal, script: &Arc<Script>) -> Run {
         Run {
-            tool: self.tool.into(),
-            arguments: self.arguments.into(),
+            target: Target::Tool {
+                name: self.tool.into(),
+                arguments: self.arguments.into(),
+            },
             outside: Arc::clone(script) as _,
             journal,
             ..run_of(self.prepared.clone())
@@ -536,9 +539,40 @@ async fn a_repetition_shows_its_status_and_tells_nothing_else() {
 
 #[test]
 fn what_is_returned_has_one_hash() {
+    use crate::bindings::exports::longshore::tool::completions::Completion;
+    use crate::bindings::exports::longshore::tool::prompts::{
+        Message, PromptError, PromptResult, Role,
+    };
+    use crate::bindings::exports::longshore::tool::resources::{Contents, ReadError};
+    use crate::bindings::longshore::tool::types::Body;
     use crate::bindings::longshore::tool::types::ToolResult as Wit;
     use crate::bindings::longshore::tool::types::{Block, CallError, RpcError};
-    use crate::hash::of as hash;
+    use crate::hash::of;
+    use crate::link::Returned;
+    let hash = |returned: &Result<Wit, CallError>| of(&Returned::Tool(returned.clone()));
+    let read = |returned| of(&Returned::Read(returned));
+    let contents = |uri: &str, mime_type: Option<&str>, body| Contents {
+        uri: uri.into(),
+        mime_type: mime_type.map(str::to_owned),
+        body,
+        meta: None,
+    };
+    let as_text = |text: &str| Body::Text(text.into());
+    let prompted = |returned| of(&Returned::Prompted(returned));
+    let message = |role| PromptResult {
+        description: None,
+        messages: vec![Message {
+            role,
+            content: Block::Text("ab".into()),
+        }],
+    };
+    let completed = |values: &[&str], total, has_more| {
+        of(&Returned::Completed(Completion {
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+            total,
+            has_more,
+        }))
+    };
     let text = |texts: &[&str]| Wit {
         content: texts
             .iter()
@@ -571,6 +605,19 @@ fn what_is_returned_has_one_hash() {
         hash(&error(1)),
         hash(&error(2)),
         hash(&Err(CallError::Cancelled)),
+        read(Ok(Vec::new())),
+        read(Ok(vec![contents("a", None, as_text("b"))])),
+        read(Ok(vec![contents("ab", None, as_text(""))])),
+        read(Ok(vec![contents("a", Some(""), as_text("b"))])),
+        read(Ok(vec![contents("a", None, Body::Bytes(b"b".to_vec()))])),
+        read(Err(ReadError::NotFound)),
+        prompted(Ok(message(Role::User))),
+        prompted(Ok(message(Role::Assistant))),
+        prompted(Err(PromptError::Invalid("ab".into()))),
+        completed(&["ab"], None, false),
+        completed(&["a", "b"], None, false),
+        completed(&["ab"], Some(0), false),
+        completed(&["ab"], None, true),
     ];
     for (n, one) in all.iter().enumerate() {
         assert!(!all[n + 1..].contains(one), "{n}");

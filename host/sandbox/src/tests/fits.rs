@@ -3,8 +3,8 @@
 use longshore_policy::limits::Limits;
 
 use super::kit::{Guest, PATIENCE, SLEEPY, fit, prepared, sandbox};
+use crate::offer::{Mode, Offer, Tool};
 use crate::refusal::Reason;
-use crate::sandbox::{OfferedMode, OfferedTool};
 
 fn refused(text: &str) -> (Reason, String) {
     let refusal = fit(&sandbox(1), text).err().expect("it is refused");
@@ -111,22 +111,22 @@ async fn tools_are_listed_as_offered() {
             ..Guest::default()
         },
     );
-    let expected = OfferedTool {
+    let expected = Tool {
         name: "hello".into(),
         title: None,
         description: "he".into(),
         input_schema: "{}".into(),
         output_schema: None,
-        task_mode: OfferedMode::Auto,
+        task_mode: Mode::Auto,
         requires: Vec::new(),
         extra: Some("{}".into()),
     };
     assert_eq!(
-        sandbox
-            .list_tools(&prepared, &Limits::default())
-            .await
-            .unwrap(),
-        [expected]
+        sandbox.list(&prepared, &Limits::default()).await.unwrap(),
+        Offer {
+            tools: vec![expected],
+            ..Offer::default()
+        }
     );
     assert_eq!(sandbox.figures().live_stores, 0);
     assert_eq!(sandbox.figures().started, 0, "it is no run");
@@ -189,7 +189,7 @@ async fn a_component_that_does_not_list_its_tools_is_refused() {
     for (guest, reason, says) in cases {
         let prepared = prepared(&sandbox, &guest);
         let listed =
-            tokio::time::timeout(PATIENCE, sandbox.list_tools(&prepared, &Limits::default())).await;
+            tokio::time::timeout(PATIENCE, sandbox.list(&prepared, &Limits::default())).await;
         let refusal = listed.expect("it ends").unwrap_err();
         assert_eq!(refusal.reason, reason, "{refusal}");
         assert!(refusal.message.contains(says), "{refusal}");

@@ -18,6 +18,7 @@ use crate::outside::{Outside, OwnedChange};
 use crate::precheck::Bounds;
 use crate::refusal::Refusal;
 use crate::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings, WasiKind};
+use crate::target::Target;
 
 /// Longer than anything here takes on a machine that is busy with other things.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -62,8 +63,10 @@ pub(super) fn prepared(sandbox: &Sandbox, guest: &Guest<'_>) -> Prepared {
 pub(super) fn run_of(prepared: Prepared) -> Run {
     Run {
         prepared,
-        tool: "tool".into(),
-        arguments: "{}".into(),
+        target: Target::Tool {
+            name: "tool".into(),
+            arguments: "{}".into(),
+        },
         limits: Limits::default(),
         outside: Arc::new(Remembers::default()),
         control: Control::default(),

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use longshore_catalog::registry::Kind;
 use serde_json::{Value, json};
 
 use super::App;
@@ -20,7 +21,10 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
         "components": registry.components().count(),
         "preparing": server.preparing(),
         "broken": server.broken.lock().len(),
-        "tools": registry.tools().count(),
+        "tools": registry.count(Kind::Tool),
+        "resources": registry.count(Kind::Resource),
+        "templates": registry.count(Kind::Template),
+        "prompts": registry.count(Kind::Prompt),
         "runs": {
             "live": server.runs.count(),
             "liveStores": sandbox.live_stores,

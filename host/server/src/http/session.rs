@@ -9,17 +9,16 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use longshore_protocol::envelope::{Envelope, NotificationEnvelope, ResponseEnvelope};
 use longshore_protocol::error::RpcError;
 use longshore_protocol::response;
-use longshore_protocol::session::out;
 use longshore_protocol::version::Revision;
 
 use super::mcp::{accepts, fail, fail_as, respond};
 use super::{App, events};
-use crate::bus::Told;
 use crate::dispatch::Identity;
 use crate::errors::{self, Era};
 use crate::listen::no_listener;
 use crate::sessions::Session;
 use crate::sessions::kept::{Event, Kind, Reader};
+use crate::sessions::news::News;
 use crate::sessions::serve::Answering;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -181,25 +180,12 @@ pub(super) fn listen(app: &App, headers: &HeaderMap) -> Response {
             }
         };
     }
-    let listener = match app
-        .server
-        .bus
-        .listen(&session.identity.principal, Vec::new(), true)
-    {
-        Ok(listener) => listener,
-        Err(full) => return fail_as(None, no_listener(full), Era::Requests),
-    };
-    let hearing = (session.listen(), listener);
-    events::respond(stream::unfold(hearing, |(mut here, mut listener)| async {
-        tokio::select! {
-            biased;
-            () = here.over() => None,
-            told = listener.next() => match told {
-                Told::Tools => Some((out::tools_list_changed(), (here, listener))),
-                Told::Task(_) | Told::Closed => None,
-            },
-        }
-    }))
+    match News::of(&session, &app.server.bus) {
+        Ok(news) => events::respond(stream::unfold(news, |mut news| async {
+            Some((news.next().await?, news))
+        })),
+        Err(full) => fail_as(None, no_listener(full), Era::Requests),
+    }
 }
 
 /// Ends a session.

@@ -12,6 +12,7 @@ pub(crate) mod output;
 pub(crate) mod outside;
 pub(crate) mod record;
 mod resume;
+pub(crate) mod target;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use longshore_sandbox::control::Control;
 use longshore_sandbox::ending::Ended;
 use longshore_sandbox::journal::{Entry, Journal, Spent};
 use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Watch};
+use longshore_sandbox::target::Target;
 use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::task::{JournalTail, Lease, Pinned, Reach, State, Status, Task, Usage};
 use parking_lot::Mutex;
@@ -77,9 +79,8 @@ pub(crate) struct CallFacts {
     pub(crate) created_at: Millis,
     pub(crate) component: String,
     pub(crate) digest: String,
-    pub(crate) tool: String,
+    pub(crate) target: Target,
     pub(crate) task_mode: TaskMode,
-    pub(crate) arguments: String,
     pub(crate) output_schema: Option<Arc<Compiled>>,
     pub(crate) caller: Caller,
     pub(crate) limits: Limits,
@@ -107,12 +108,20 @@ impl CallFacts {
 
     /// Whether a question can go to the client in place of a result.
     pub(crate) fn goes_in_rounds(&self) -> bool {
-        self.caller.revision.has_rounds()
+        self.asks() && self.caller.revision.has_rounds()
     }
 
     /// Whether a question reaches somebody. This depends on nothing that a run which goes on later would not find again.
     pub(crate) fn can_ask(&self) -> bool {
-        self.can_wait_for_answers() || self.goes_in_rounds() || self.caller.revision.has_sessions()
+        let has_a_way = self.can_wait_for_answers()
+            || self.goes_in_rounds()
+            || self.caller.revision.has_sessions();
+        self.asks() && has_a_way
+    }
+
+    /// Whether it may ask at all: a completion is answered while somebody types.
+    fn asks(&self) -> bool {
+        !matches!(self.target, Target::Completion { .. })
     }
 
     /// Whether the call goes on as a task when it takes longer than its client waits.
@@ -122,6 +131,7 @@ impl CallFacts {
 
     /// The row of a call that is kept.
     pub(crate) fn new_row(&self, owner: NodeId, status: Status, reach: Reach) -> Task {
+        let (tool, arguments) = target::kept(&self.target);
         Task {
             id: self.id,
             pinned: Pinned {
@@ -129,8 +139,8 @@ impl CallFacts {
                 principal: self.caller.principal.clone(),
                 component: self.component.clone(),
                 digest: self.digest.clone(),
-                tool: self.tool.clone(),
-                arguments: Json::from(self.arguments.as_str()),
+                tool,
+                arguments: Json::from(arguments),
                 client: Json::from(self.caller.capabilities_json.as_str()),
                 revision: self.caller.revision.as_str().to_owned(),
                 policy: Json::from(
@@ -487,8 +497,7 @@ impl Server {
         let tape = journal.tape.clone();
         let mut started = self.sandbox.start(Run {
             prepared,
-            tool: call.tool.clone(),
-            arguments: call.arguments.clone(),
+            target: call.target.clone(),
             limits: call.limits.clone(),
             outside: Arc::new(RunOutside::new(
                 Arc::clone(&call),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_protocol::notification::Family;
 use longshore_sandbox::outside::{Outside, OwnedChange};
 use longshore_tasks::task::Progress;
 use parking_lot::Mutex;
@@ -171,10 +172,13 @@ impl Outside for RunOutside {
 
     fn changed(&self, change: OwnedChange) {
         match change {
-            // The list is the one of the upload: a client that reads it again may see what it saw.
-            OwnedChange::Tools => self.bus.tools_changed(),
-            // Neither is served yet, so nobody listens to them.
-            OwnedChange::Prompts | OwnedChange::Resources | OwnedChange::Resource(_) => {}
+            // A list is the one of the upload: a client that reads it again may see what it saw.
+            OwnedChange::Tools => self.bus.list_changed(Family::Tools),
+            OwnedChange::Prompts => self.bus.list_changed(Family::Prompts),
+            OwnedChange::Resources => self.bus.list_changed(Family::Resources),
+            OwnedChange::Resource(uri) => {
+                self.bus.resource_updated(&self.call.component, &uri);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_protocol::capability::ClientCapabilities;
+use longshore_sandbox::target::Target;
 use longshore_tasks::event::{Event, Outcome, Refused};
 use longshore_tasks::id::{Millis, TaskId};
 use longshore_tasks::store::{Commit, StoreError};
@@ -11,6 +12,7 @@ use longshore_tasks::task::{StateName, Task, Trust};
 
 use super::output::Output;
 use super::record::{self, Unusable};
+use super::target;
 use super::{CallFacts, Caller, NewRun, Start};
 use crate::clock;
 use crate::components::PinnedError;
@@ -238,26 +240,34 @@ impl Server {
         let recorded = record::read(&self.keys, &row, &segments)?;
         let printed = self.tasks.output(row.id).await?;
         let entry = self.pinned(&row.pinned.digest).await?;
-        let tool = row.pinned.tool.clone();
-        let (Some(ready), Some(described)) = (
-            entry.payload.tool(&tool),
-            entry
-                .component
-                .tools
-                .iter()
-                .find(|known| known.name == tool),
-        ) else {
-            return Err(CannotResume::Never(
-                RunReason::HostFault,
-                format!("its component has no tool {tool:?} any more"),
-            ));
-        };
         let unreadable = |what: &str| {
             CannotResume::Never(
                 RunReason::HostFault,
                 format!("its row has unreadable {what}"),
             )
         };
+        let target = target::of_kept(&row.pinned.tool, &row.pinned.arguments.0)
+            .ok_or_else(|| unreadable("parameters"))?;
+        let library = &entry.payload.library;
+        let (task_mode, output_schema, turns) = match &target {
+            Target::Tool { name, .. } => {
+                let tools = &entry.component.tools;
+                let (Some(ready), Some(described)) = (
+                    entry.payload.tool(name),
+                    tools.iter().find(|known| known.name == *name),
+                ) else {
+                    return Err(CannotResume::Never(
+                        RunReason::HostFault,
+                        format!("its component has no tool {name:?} any more"),
+                    ));
+                };
+                (described.task_mode, ready.output.clone(), &ready.turns)
+            }
+            Target::Resource { .. } => (target::NO_TOOLS_MODE, None, &library.reads),
+            Target::Prompt { .. } => (target::NO_TOOLS_MODE, None, &library.fills),
+            Target::Completion { .. } => (target::NO_TOOLS_MODE, None, &library.completions),
+        };
+        let turns = turns.clone();
         let limits =
             serde_json::from_str(&row.pinned.policy.0).map_err(|_| unreadable("limits"))?;
         let capabilities = ClientCapabilities::parse(&row.pinned.client.0)
@@ -269,10 +279,9 @@ impl Server {
             created_at: row.created_at,
             component: row.pinned.component.clone(),
             digest: row.pinned.digest.clone(),
-            tool,
-            task_mode: described.task_mode,
-            arguments: row.pinned.arguments.0.to_string(),
-            output_schema: ready.output.clone(),
+            target,
+            task_mode,
+            output_schema,
             caller: Caller {
                 tenant: row.pinned.tenant.clone(),
                 principal: row.pinned.principal.clone(),
@@ -303,7 +312,7 @@ impl Server {
             call,
             prepared,
             place,
-            turns: ready.turns.clone(),
+            turns,
             alone: None,
             start: Start::Resumed(Box::new(super::Resumed {
                 row,

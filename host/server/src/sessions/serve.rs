@@ -72,6 +72,10 @@ impl Server {
                 session.set_level(level);
                 Ok(out::NOTHING.to_owned())
             }
+            Ok((_, SessionRequest::Subscribe { uri, is_wanted })) => self
+                .subscribe(session, &uri, is_wanted)
+                .map(|()| out::NOTHING.to_owned())
+                .map_err(Into::into),
             Ok((meta, SessionRequest::Shared(request))) => {
                 let asked = Shared {
                     id,

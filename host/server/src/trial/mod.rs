@@ -20,11 +20,13 @@ use longshore_sandbox::control::Control;
 use longshore_sandbox::ending::{Ended, Ending, FaultKind};
 use longshore_sandbox::journal::{Journal, Spent};
 use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Sandbox};
+use longshore_sandbox::target::Target;
 
 use self::export::{Export, ExportError};
 use self::scripted::{Schedule, Scripted};
 use crate::reason::{self, RunReason};
 use crate::run::record::beginning;
+use crate::run::target;
 use crate::server::Server;
 
 /// What is known of a call before it runs.
@@ -96,8 +98,10 @@ async fn run_from(
     limits.cpu_ms = limits.cpu_ms.saturating_mul(2);
     let started = sandbox.start(Run {
         prepared: prepared.clone(),
-        tool: facts.tool.clone(),
-        arguments: facts.arguments.clone(),
+        target: target::of_kept(&facts.tool, &facts.arguments).unwrap_or_else(|| Target::Tool {
+            name: facts.tool.clone(),
+            arguments: facts.arguments.clone(),
+        }),
         limits,
         outside: Arc::clone(&outside) as Arc<_>,
         control,
@@ -125,6 +129,11 @@ fn ending_line(ending: &Ending) -> String {
     match ending {
         Ending::Returned(_) => "returned a result".to_owned(),
         Ending::ToolFailed(_) => "returned an error".to_owned(),
+        Ending::Read(_) => "returned what was read".to_owned(),
+        Ending::NotFound => "found nothing to read".to_owned(),
+        Ending::Prompted(_) => "returned a prompt".to_owned(),
+        Ending::BadArgument(_) => "returned that an argument is wrong".to_owned(),
+        Ending::Completed(_) => "returned proposals".to_owned(),
         Ending::Protocol(error) => format!("returned the protocol error {}", error.code),
         Ending::Cancelled => "ended as cancelled".to_owned(),
         Ending::Stopped(reason) => format!(

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::library::Library;
 use longshore_catalog::store::{ComponentStore, Installed, StoreError};
 use longshore_catalog::tool::Tool;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -15,6 +16,8 @@ use super::rows::{count, int};
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Meta {
     tools: Vec<Tool>,
+    #[serde(default)]
+    library: Library,
     imports: Vec<String>,
     volatile: Vec<String>,
 }
@@ -92,12 +95,14 @@ fn keep(db: &Connection, component: Component, bytes: &[u8]) -> Result<bool, Tro
         digest,
         size,
         tools,
+        library,
         imports,
         volatile,
         installed_at_ms: _,
     } = component;
     let meta = Meta {
         tools,
+        library,
         imports,
         volatile,
     };
@@ -160,6 +165,7 @@ fn installed_row(row: &rusqlite::Row<'_>) -> Result<Component, Trouble> {
     let meta: String = row.get(4)?;
     let Meta {
         tools,
+        library,
         imports,
         volatile,
     } = read_meta(&digest, &meta)?;
@@ -170,6 +176,7 @@ fn installed_row(row: &rusqlite::Row<'_>) -> Result<Component, Trouble> {
         digest: Digest::from_stored(digest),
         size: count(row.get(3)?)?,
         tools,
+        library,
         imports,
         volatile,
         installed_at_ms: row.get(2)?,

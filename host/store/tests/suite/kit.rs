@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use longshore_catalog::component::{Component, Digest};
+use longshore_catalog::library::{Argument, Library, Prompt, Resource};
 use longshore_catalog::store::ComponentStore;
 use longshore_catalog::tool::{Requirement, TaskMode, Tool};
 use longshore_store::memory::Memory;
@@ -257,11 +258,34 @@ pub(crate) fn component(name: &str, bytes: &[u8]) -> Component {
         extra: None,
         deadline_ms: Some(5),
     };
+    let library = Library {
+        resources: vec![Resource {
+            uri: format!("test://{name}"),
+            name: "r".to_owned(),
+            mime_type: Some("text/plain".to_owned()),
+            description: None,
+            extra: Some("{}".to_owned()),
+        }],
+        templates: Vec::new(),
+        prompts: vec![Prompt {
+            name: format!("{name}.prompt"),
+            title: None,
+            description: Some("größer".to_owned()),
+            arguments: vec![Argument {
+                name: "a".to_owned(),
+                description: None,
+                required: true,
+            }],
+            extra: None,
+        }],
+        completes: true,
+    };
     Component {
         name: name.parse().unwrap(),
         digest: Digest::of(bytes),
         size: bytes.len() as u64,
         tools: vec![tool],
+        library,
         imports: vec!["wasi:cli/stdout@0.2.6".to_owned()],
         volatile: vec!["it reads a directory".to_owned()],
         installed_at_ms: 77,

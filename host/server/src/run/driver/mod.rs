@@ -124,7 +124,7 @@ pub(crate) fn spawn(driver: Driver, ended: oneshot::Receiver<Ended>) {
     let server = driver.server.clone();
     let call = Arc::clone(&driver.call);
     let control = driver.control.clone();
-    let span = tracing::info_span!("run", call = %call.id, component = call.component, tool = call.tool, traceparent = call.traceparent);
+    let span = tracing::info_span!("run", call = %call.id, component = call.component, target = call.target.name(), traceparent = call.traceparent);
     tokio::spawn(
         async move {
             let drive = tokio::spawn(driver.drive(ended).in_current_span());
