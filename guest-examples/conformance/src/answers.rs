@@ -4,7 +4,7 @@ use longshore_guest::bindings::longshore::tool::types::{Body, Embedded, Media};
 use longshore_guest::{Block, tool};
 
 /// One black pixel, as PNG.
-const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU\
+pub(crate) const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU\
     \x00\x00\x00\nIDATx\xdac`\x00\x00\x00\x02\x00\x01\xe5'\xde\xfc\x00\x00\x00\x00IEND\xaeB`\x82";
 /// Four samples of silence, as WAV: 8 bits, 8 kHz, one channel.
 const SILENCE: &[u8] =
@@ -81,7 +81,7 @@ fn custom_header(
     format!("value: {}", value.unwrap_or_default())
 }
 
-fn pixel() -> Block {
+pub(crate) fn pixel() -> Block {
     Block::Image(Media {
         data: PIXEL.to_vec(),
         mime_type: "image/png".to_owned(),

@@ -94,7 +94,7 @@ impl ToolOptions {
 }
 
 /// The name of a tool, as the contract allows it.
-fn tool_name(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
+pub(crate) fn tool_name(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
     let name: LitStr = meta.value()?.parse()?;
     let text = name.value();
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');

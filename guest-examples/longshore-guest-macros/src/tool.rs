@@ -57,7 +57,7 @@ fn register(
 ) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let options = errors.keep(ToolOptions::read(options)).unwrap_or_default();
-    errors.keep(check_signature(function));
+    errors.keep(check_signature(function, "a tool"));
     let inputs: Vec<Input> = function
         .sig
         .inputs
@@ -123,25 +123,28 @@ fn register(
     })
 }
 
-fn check_signature(function: &ItemFn) -> Result<()> {
+/// Checks what becomes `what`, such as "a tool".
+pub(crate) fn check_signature(function: &ItemFn, what: &str) -> Result<()> {
     let signature = &function.sig;
     let mut errors = Errors::default();
     if let Some(word) = &signature.asyncness {
         errors.add(Error::new_spanned(
             word,
-            "a tool is an ordinary function, which returns when it is done: leave out `async`",
+            format!(
+                "{what} is an ordinary function, which returns when it is done: leave out `async`"
+            ),
         ));
     }
     if let Some(word) = &signature.unsafety {
         errors.add(Error::new_spanned(
             word,
-            "a tool cannot be `unsafe`: whoever calls it promises nothing",
+            format!("{what} cannot be `unsafe`: whoever calls it promises nothing"),
         ));
     }
     if !signature.generics.params.is_empty() {
         errors.add(Error::new_spanned(
             &signature.generics,
-            "a tool cannot be generic: its arguments have one schema",
+            format!("{what} cannot be generic: its arguments have one schema"),
         ));
     }
     if let ReturnType::Type(_, ty) = &signature.output
@@ -149,7 +152,9 @@ fn check_signature(function: &ItemFn) -> Result<()> {
     {
         errors.add(Error::new_spanned(
             ty,
-            "name the type that the tool returns, such as `String` or `Result<String, String>`",
+            format!(
+                "name the type that {what} returns, such as `String` or `Result<String, String>`"
+            ),
         ));
     }
     errors.finish()
@@ -198,7 +203,7 @@ fn read_input(input: &mut FnArg) -> Result<Input> {
     })))
 }
 
-fn is_context(ty: &Type) -> bool {
+pub(crate) fn is_context(ty: &Type) -> bool {
     let Type::Reference(reference) = ty else {
         return false;
     };
@@ -206,7 +211,7 @@ fn is_context(ty: &Type) -> bool {
         if path.path.segments.last().is_some_and(|segment| segment.ident == "Context"))
 }
 
-fn owned_instead(borrowed: &Type) -> String {
+pub(crate) fn owned_instead(borrowed: &Type) -> String {
     let owned = match borrowed {
         Type::Path(path) if path.path.is_ident("str") => "String".to_owned(),
         Type::Slice(slice) => format!("Vec<{}>", slice.elem.to_token_stream()),
@@ -215,7 +220,7 @@ fn owned_instead(borrowed: &Type) -> String {
     format!("an argument is owned: take `{owned}`; only `&Context` is borrowed")
 }
 
-fn ident_of(argument: &PatType) -> Result<&Ident> {
+pub(crate) fn ident_of(argument: &PatType) -> Result<&Ident> {
     match &*argument.pat {
         Pat::Ident(pattern) if pattern.subpat.is_none() => Ok(&pattern.ident),
         other => Err(Error::new_spanned(
@@ -225,7 +230,7 @@ fn ident_of(argument: &PatType) -> Result<&Ident> {
     }
 }
 
-fn unraw(ident: &Ident) -> String {
+pub(crate) fn unraw(ident: &Ident) -> String {
     let text = ident.to_string();
     text.strip_prefix("r#").unwrap_or(&text).to_owned()
 }
@@ -382,7 +387,7 @@ pub(crate) fn take(
     }
 }
 
-fn returned(output: &ReturnType) -> TokenStream {
+pub(crate) fn returned(output: &ReturnType) -> TokenStream {
     match output {
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
@@ -592,7 +597,7 @@ mod tests {
         check(
             "",
             "/// x\nfn f() -> impl Display { 1 }",
-            "name the type that the tool returns, such as `String` or `Result<String, String>`",
+            "name the type that a tool returns, such as `String` or `Result<String, String>`",
             "impl Display",
         );
         check(

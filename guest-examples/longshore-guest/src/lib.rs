@@ -17,9 +17,12 @@
 //!
 //! - [`macro@tool`]: a function becomes a tool. [`Argument`](macro@Argument) and [`Schema`](macro@Schema): structs
 //!   and enums in its arguments and its result.
+//! - [`macro@resource`], [`macro@prompt`]: a function becomes something that clients read, or that people choose and fill
+//!   in; with proposals while they type, if wanted.
 //! - [`Context`]: the call that is running: status, progress, questions, sleep, steps, restart points, log.
 //! - [`result`]: what a tool answers, well or not.
 //! - [`task`] and [`ask`]: what [`Context`] does, as functions.
+//! - [`mod@resource`], [`mod@prompt`], [`completion`]: what those functions may return.
 //! - [`changes`]: notices to the clients that listen.
 //! - [`mod@tool`]: the long form, for what the macro cannot say, such as a schema written by hand.
 //! - [`bindings`]: the contract itself, for what has no shorter form here.
@@ -31,9 +34,12 @@ pub mod argument;
 pub mod ask;
 pub mod bindings;
 pub mod changes;
+pub mod completion;
 mod context;
 mod export;
 mod panic;
+pub mod prompt;
+pub mod resource;
 mod restart;
 pub mod result;
 mod schema;
@@ -133,6 +139,74 @@ pub use tool::{Description, Requirement, Tool};
 ///   Never for a secret.
 pub use longshore_guest_macros::tool;
 
+/// Makes something that clients can read of a function.
+///
+/// ```no_run
+/// use longshore_guest::resource;
+///
+/// /// What is to be done.
+/// #[resource("notes://all", mime_type = "text/plain")]
+/// fn all() -> String {
+///     "Buy milk.".to_owned()
+/// }
+///
+/// /// What is to be done on one day.
+/// #[resource("notes://{day}", mime_type = "text/plain")]
+/// fn of_day(#[resource(complete = days)] day: String) -> Option<&'static str> {
+///     (day == "monday").then_some("Buy milk.")
+/// }
+///
+/// fn days(typed: &str) -> Vec<&'static str> {
+///     ["monday", "tuesday"].into_iter().filter(|day| day.starts_with(typed)).collect()
+/// }
+/// # fn main() {}
+/// ```
+///
+/// The URI is absolute and stands first. With variables in braces it is a template, and the function takes each
+/// variable as a `String`: one segment of the path, decoded. The doc comment is the description. An argument of type
+/// `&Context` is the request that is running.
+///
+/// **Result.** A text, bytes (a `Vec<u8>` or a slice), an `Option` for what may not be there, a `Result`, or a list of
+/// [`Contents`](mod@resource); see [`IntoRead`](resource::IntoRead).
+///
+/// Options: `name = "..."` (that of the function, with `-` for `_`, if not said), `title = "..."`, `mime_type = "..."`.
+/// Options of a variable: `complete = FUNCTION`, which proposes values for what was typed so far.
+pub use longshore_guest_macros::resource;
+
+/// Makes a prompt of a function, for people to choose and fill in.
+///
+/// ```no_run
+/// use longshore_guest::prompt;
+///
+/// /// Asks for a review of some code.
+/// #[prompt(title = "Review")]
+/// fn review(
+///     /// The code.
+///     code: String,
+///     /// What it is written in.
+///     #[prompt(complete = languages)]
+///     language: Option<String>,
+/// ) -> String {
+///     format!("Review this {} code:\n\n{code}", language.unwrap_or_default())
+/// }
+///
+/// fn languages(typed: &str) -> Vec<&'static str> {
+///     ["Go", "Rust"].into_iter().filter(|name| name.starts_with(typed)).collect()
+/// }
+/// # fn main() {}
+/// ```
+///
+/// The name is that of the function, with `-` for `_`; the doc comment is the description. Arguments are texts:
+/// `String`, or `Option<String>` for what may be left out, each described by its own doc comment. An argument of type
+/// `&Context` is the request that is running.
+///
+/// **Result.** A text or a [`Block`], which is one message of the person, a list of [`Message`](prompt::Message)s, or a
+/// `Result` of one, whose error says what is wrong with an argument; see [`IntoPrompt`](prompt::IntoPrompt).
+///
+/// Options: `name = "..."`, `title = "..."`. Options of an argument: `name = "..."`, and `complete = FUNCTION`, which
+/// proposes values for what was typed so far.
+pub use longshore_guest_macros::prompt;
+
 /// Makes a struct or an enum a type that an argument of a tool may have, or the answer to a form.
 ///
 /// ```
@@ -215,7 +289,17 @@ pub mod private {
     pub use serde_json::{Value, json};
 
     pub use crate::argument::{Members, choice};
+    pub use crate::completion::{
+        Completer, Completion, Completions, IntoCompletion, bindings as completion_bindings,
+    };
     pub use crate::export::{Entry, run};
+    pub use crate::prompt::{
+        ArgumentEntry, Given, IntoPrompt, PromptArgument, PromptEntry, Prompted, Prompts,
+        bindings as prompt_bindings,
+    };
+    pub use crate::resource::{
+        IntoRead, Read, ReadError, ResourceEntry, Resources, bindings as resource_bindings,
+    };
     pub use crate::restart::{Restart, bindings as restart_bindings, resume};
     pub use crate::schema::{Member, described, object};
 }

@@ -276,11 +276,22 @@ impl From<AskError> for CallError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::CallCancelled => Self::Cancelled,
-            AskError::TimedOut => Self::tool("nobody answered the question in time"),
-            AskError::Unsupported(why) => Self::tool(format!("this client cannot be asked: {why}")),
-            AskError::Invalid(why) => Self::tool(format!("the question is malformed: {why}")),
-            AskError::Limit(why) => Self::tool(format!("the question is over a limit: {why}")),
+            error => Self::tool(why_unanswered(&error)),
         }
+    }
+}
+
+/// JSON-RPC 2.0, internal error.
+pub(crate) const INTERNAL: i32 = -32603;
+
+/// What became of a question, for whoever is told instead of the answer.
+pub(crate) fn why_unanswered(error: &AskError) -> String {
+    match error {
+        AskError::CallCancelled => "the call was cancelled".to_owned(),
+        AskError::TimedOut => "nobody answered the question in time".to_owned(),
+        AskError::Unsupported(why) => format!("this client cannot be asked: {why}"),
+        AskError::Invalid(why) => format!("the question is malformed: {why}"),
+        AskError::Limit(why) => format!("the question is over a limit: {why}"),
     }
 }
 
