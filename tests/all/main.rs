@@ -7,6 +7,7 @@ mod gone;
 mod guests;
 mod house;
 mod interop;
+mod library;
 mod limits;
 mod restart;
 mod rounds;

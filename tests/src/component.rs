@@ -3,7 +3,11 @@
 //! Each is a real component of the world `tool-component`, written by hand against the canonical ABI,
 //! so that it can say what no toolchain would let an author say.
 
+mod library;
+
 use std::fmt::Write as _;
+
+pub use library::{Library, Prompt, Resource};
 
 /// How a function of a component behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +43,12 @@ pub enum Act {
     Detach,
     /// It says that its tools changed.
     ToolsChanged,
+    /// It says that its prompts changed.
+    PromptsChanged,
+    /// It says that its resources changed.
+    ResourcesChanged,
+    /// It says that this resource changed.
+    ResourceUpdated(&'static str),
 }
 
 /// What every log line of a made component says that it comes from.
@@ -107,6 +117,8 @@ impl Tool {
 pub struct Made {
     /// What `list-tools` returns, if it does.
     pub tools: Vec<Tool>,
+    /// What it has beside them. Without any tool but with this it exports no `tools`.
+    pub library: Option<Library>,
     /// How its start function behaves.
     pub start: Behaviour,
     /// How `list-tools` behaves.
@@ -128,6 +140,7 @@ impl Made {
     pub fn of(tools: impl Into<Vec<Tool>>) -> Self {
         Self {
             tools: tools.into(),
+            library: None,
             start: Behaviour::Returns,
             listing: Behaviour::Returns,
             call: Behaviour::Returns,
@@ -137,10 +150,28 @@ impl Made {
         }
     }
 
+    /// A component without any tool.
+    #[must_use]
+    pub fn of_library(library: Library) -> Self {
+        Self {
+            library: Some(library),
+            ..Self::of([])
+        }
+    }
+
     /// A component with one tool that has nothing wrong about it but perhaps its name.
     #[must_use]
     pub fn with_tool(name: &str) -> Self {
         Self::of([Tool::named(name)])
+    }
+
+    fn behaviours(&self) -> Vec<Behaviour> {
+        let mut all = vec![self.start, self.listing, self.call];
+        if let Some(library) = &self.library {
+            all.extend(library.lists);
+            all.extend([library.read, library.get]);
+        }
+        all
     }
 
     /// Its bytes.
@@ -160,14 +191,20 @@ impl Made {
         let call_result = memory.result_with_text(&self.answer);
         let [start, listing, call] =
             [self.start, self.listing, self.call].map(|how| instructions(&mut memory, how));
+        let behaviours = self.behaviours();
+        // What a component does not use is left out, so that the smallest stay small.
+        let does = behaviours
+            .iter()
+            .any(|behaviour| matches!(behaviour, Behaviour::Does(_)));
+        let memory_of = if does { "$memory" } else { "$code" };
+        let library = self
+            .library
+            .as_ref()
+            .map(|library| library.text(&mut memory, memory_of));
         let end = memory.end();
         // Arguments are at most a megabyte and are put behind the data.
         let pages = end / PAGE + 1 + 2 * (MIB / PAGE);
         let data = memory.escaped();
-        // What a component does not use is left out, so that the smallest stay small.
-        let does = [self.start, self.listing, self.call]
-            .iter()
-            .any(|behaviour| matches!(behaviour, Behaviour::Does(_)));
         let part = |text: &'static str| if does { text } else { "" };
         let reads_clock = [self.start, self.listing, self.call]
             .iter()
@@ -193,18 +230,22 @@ impl Made {
         } else {
             String::new()
         };
-        let (own, given, memory_of) = if does {
+        let (own, given) = if does {
             (
                 format!(r#"(import "memory" "memory" (memory {pages}))"#),
                 r#"(with "memory" (instance $memory))"#,
-                "$memory",
             )
         } else {
-            (
-                format!(r#"(memory (export "memory") {pages})"#),
-                "",
-                "$code",
-            )
+            (format!(r#"(memory (export "memory") {pages})"#), "")
+        };
+        let (library_core, library_inside, library_exports) = match &library {
+            Some(text) => (text.core.as_str(), text.inside.as_str(), text.exports),
+            None => ("", "", ""),
+        };
+        let tools_export = if self.tools.is_empty() && library.is_some() {
+            ""
+        } else {
+            r#"(export "longshore:tool/tools@0.1.0" (instance $tools))"#
         };
         let more = if self.more_instances > 0 {
             format!(
@@ -255,6 +296,7 @@ impl Made {
                 (local.get $at))
             (func (export "list-tools") (result i32) {listing} (i32.const {list_result}))
             (func (export "call-tool") (param i32 i32 i32 i32) (result i32) {call} (i32.const {call_result}))
+            {library_core}
             (func $start {start})
             (start $start)
             (data (i32.const {BASE}) "{data}"))
@@ -272,13 +314,15 @@ impl Made {
             (canon lift (core func $code "call-tool") (memory (core memory {memory_of} "memory"))
                 (realloc (core func $code "realloc"))))
         (export "list-tools" (func $list-tools))
-        (export "call-tool" (func $call-tool)))
+        (export "call-tool" (func $call-tool))
+        {library_inside})
     (instance $tools (instantiate $inside
         (with "longshore:tool/task@0.1.0" (instance $task))
         {changes}
         (with "wasi:io/poll@0.2.0" (instance $poll))
         (with "wasi:clocks/monotonic-clock@0.2.0" (instance $clock))))
-    (export "longshore:tool/tools@0.1.0" (instance $tools)))"#
+    {tools_export}
+    {library_exports})"#
         )
     }
 }
@@ -324,25 +368,38 @@ const TASK_IMPORTS: &str = r#"
 
 const CHANGES_IMPORT: &str = r#"
     (import "longshore:tool/changes@0.1.0" (instance $changes
-        (export "tools-changed" (func))))"#;
+        (export "tools-changed" (func))
+        (export "prompts-changed" (func))
+        (export "resources-changed" (func))
+        (export "resource-updated" (func (param "uri" string)))))"#;
 
 const LOWERED: &str = r#"
         (core func $progress (canon lower (func $task "report-progress") (memory (core memory $memory "memory"))))
         (core func $log (canon lower (func $task "log") (memory (core memory $memory "memory"))))
         (core func $detach (canon lower (func $task "detach")))
-        (core func $tools-changed (canon lower (func $changes "tools-changed")))"#;
+        (core func $tools-changed (canon lower (func $changes "tools-changed")))
+        (core func $prompts-changed (canon lower (func $changes "prompts-changed")))
+        (core func $resources-changed (canon lower (func $changes "resources-changed")))
+        (core func $resource-updated
+            (canon lower (func $changes "resource-updated") (memory (core memory $memory "memory"))))"#;
 
 const IMPORTED: &str = r#"
             (import "host" "progress" (func $progress (param f64 i32 f64 i32 i32 i32)))
             (import "host" "log" (func $log (param i32 i32 i32 i32 i32 i32)))
             (import "host" "detach" (func $detach))
-            (import "host" "tools-changed" (func $tools-changed))"#;
+            (import "host" "tools-changed" (func $tools-changed))
+            (import "host" "prompts-changed" (func $prompts-changed))
+            (import "host" "resources-changed" (func $resources-changed))
+            (import "host" "resource-updated" (func $resource-updated (param i32 i32)))"#;
 
 const EXPORTED: &str = r#"
             (export "progress" (func $progress))
             (export "log" (func $log))
             (export "detach" (func $detach))
-            (export "tools-changed" (func $tools-changed))"#;
+            (export "tools-changed" (func $tools-changed))
+            (export "prompts-changed" (func $prompts-changed))
+            (export "resources-changed" (func $resources-changed))
+            (export "resource-updated" (func $resource-updated))"#;
 
 /// The types of `wit/tool.wit` that stand in the signatures of `tools`.
 pub(crate) const TYPES: &str = r#"
@@ -415,6 +472,13 @@ fn act(memory: &mut Memory, act: Act) -> String {
         Act::Sleep(ms) => format!("(drop (call $sleep (i64.const {ms})))"),
         Act::Detach => "(call $detach)".to_owned(),
         Act::ToolsChanged => "(call $tools-changed)".to_owned(),
+        Act::PromptsChanged => "(call $prompts-changed)".to_owned(),
+        Act::ResourcesChanged => "(call $resources-changed)".to_owned(),
+        Act::ResourceUpdated(uri) => format!(
+            "(call $resource-updated (i32.const {}) (i32.const {}))",
+            memory.put(uri.as_bytes()),
+            uri.len()
+        ),
     }
 }
 
@@ -544,6 +608,17 @@ mod tests {
                 call: behaviour,
                 ..Made::with_tool("one")
             };
+            assert!(made.bytes().starts_with(b"\0asm\x0d\0\x01\0"));
+            let library = Library {
+                resources: vec![Resource::at("test://a")],
+                templates: vec![Resource::at("test://{a}")],
+                prompts: vec![Prompt::named("a")],
+                lists: [behaviour; 3],
+                read: behaviour,
+                get: behaviour,
+                ..Library::default()
+            };
+            let made = Made::of_library(library);
             assert!(made.bytes().starts_with(b"\0asm\x0d\0\x01\0"));
         }
     }

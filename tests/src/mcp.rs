@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Result;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use crate::http::{Reply, send};
@@ -19,6 +21,18 @@ pub struct Client {
     pub address: SocketAddr,
     /// What it says that it can do.
     pub capabilities: Value,
+}
+
+/// A name as a header can carry it (MCP 2026-07-28, Streamable HTTP, value encoding).
+fn header_value(name: &str) -> String {
+    let is_plain = name.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        && name.trim() == name
+        && !name.starts_with("=?base64?");
+    if is_plain {
+        name.to_owned()
+    } else {
+        format!("=?base64?{}?=", BASE64_STANDARD.encode(name))
+    }
 }
 
 impl Client {
@@ -77,7 +91,7 @@ impl Client {
             _ => None,
         };
         if let Some(name) = named {
-            headers.push(("mcp-name".to_owned(), name.to_owned()));
+            headers.push(("mcp-name".to_owned(), header_value(name)));
         }
         headers
     }

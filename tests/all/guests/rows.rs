@@ -498,6 +498,15 @@ fn conformance() -> Vec<Row> {
             "This client can be asked for sampling",
         ),
         plain("test_trigger_tool_change", "Told that the tools changed"),
+        plain("test_trigger_prompt_change", "Told that the prompts changed"),
+        plain(
+            "test_trigger_resource_change",
+            "Told that the resources changed",
+        ),
+        plain(
+            "test_trigger_resource_update",
+            "Told that the watched resource changed",
+        ),
         row(
             "json_schema_2020_12_tool",
             // One of each kind of member is enough, so that their order says nothing.
