@@ -55,6 +55,9 @@ pub enum Refused {
     /// The tree holds as much as it may.
     #[error("no space is left")]
     NoSpace,
+    /// Nothing may be changed now.
+    #[error("nothing is written within a step")]
+    Still,
 }
 
 /// How something is opened.
@@ -78,6 +81,7 @@ pub struct Files {
     most: Most,
     bytes: u64,
     made: u64,
+    still: bool,
     nodes: BTreeMap<NodeId, Node>,
 }
 
@@ -94,6 +98,7 @@ impl Files {
             most,
             bytes: 0,
             made: ROOT.0,
+            still: false,
             nodes: BTreeMap::from([(ROOT, root)]),
         }
     }
@@ -102,6 +107,20 @@ impl Files {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// From now on nothing may be changed, or everything may again: what is written within a step would not be there
+    /// for whoever goes on behind it.
+    pub fn keep_still(&mut self, still: bool) {
+        self.still = still;
+    }
+
+    fn may_change(&self) -> Result<(), Refused> {
+        if self.still {
+            Err(Refused::Still)
+        } else {
+            Ok(())
+        }
     }
 
     // Handles
@@ -137,6 +156,7 @@ impl Files {
             None if !how.create => return Err(Refused::NoEntry),
             // A directory cannot be made in this way.
             None if place.is_directory => return Err(Refused::IsDirectory),
+            None if self.still => return Err(Refused::Still),
             None => self.add(&place, Body::File(Vec::new()), now)?,
         };
         match self.node(id).kind() {
@@ -184,11 +204,19 @@ impl Files {
     }
 
     /// Sets when it was used.
-    pub fn set_times(&mut self, id: NodeId, accessed: Change, modified: Change, now: Time) {
+    pub fn set_times(
+        &mut self,
+        id: NodeId,
+        accessed: Change,
+        modified: Change,
+        now: Time,
+    ) -> Result<(), Refused> {
+        self.may_change()?;
         let times = &mut self.node_mut(id).times;
         times.accessed = accessed.of(times.accessed, now);
         times.modified = modified.of(times.modified, now);
         times.changed = now;
+        Ok(())
     }
 
     // Files
@@ -214,6 +242,7 @@ impl Files {
         now: Time,
     ) -> Result<(), Refused> {
         let size = self.size_of_file(id)?;
+        self.may_change()?;
         if written.is_empty() {
             return Ok(());
         }
@@ -244,6 +273,7 @@ impl Files {
     /// Cuts a file, or fills it up with zeroes.
     pub fn resize(&mut self, id: NodeId, size: u64, now: Time) -> Result<(), Refused> {
         let before = self.size_of_file(id)?;
+        self.may_change()?;
         let after = self.bytes - before;
         if size > self.most.bytes.saturating_sub(after) {
             return Err(Refused::NoSpace);
@@ -279,6 +309,7 @@ impl Files {
 
     /// Makes a directory.
     pub fn make_directory(&mut self, from: NodeId, path: &str, now: Time) -> Result<(), Refused> {
+        self.may_change()?;
         let place = self.place(from, path)?;
         if self.find(&place)?.is_some() {
             return Err(Refused::Exists);
@@ -289,6 +320,7 @@ impl Files {
 
     /// Takes a file's name away.
     pub fn unlink(&mut self, from: NodeId, path: &str, now: Time) -> Result<(), Refused> {
+        self.may_change()?;
         let place = self.place(from, path)?;
         let id = self.find(&place)?.ok_or(Refused::NoEntry)?;
         match self.node(id).kind() {
@@ -304,6 +336,7 @@ impl Files {
 
     /// Takes an empty directory away.
     pub fn remove_directory(&mut self, from: NodeId, path: &str, now: Time) -> Result<(), Refused> {
+        self.may_change()?;
         let place = self.place(from, path)?;
         let id = self.find(&place)?.ok_or(Refused::NoEntry)?;
         // The end of a path that names the directory itself is no name to take away.
@@ -325,6 +358,7 @@ impl Files {
         (to, new): (NodeId, &str),
         now: Time,
     ) -> Result<(), Refused> {
+        self.may_change()?;
         let old = self.place(from, old)?;
         let new = self.place(to, new)?;
         let id = self.find(&old)?.ok_or(Refused::NoEntry)?;

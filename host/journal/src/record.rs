@@ -151,6 +151,8 @@ pub struct Position {
     pub cancelled: bool,
     /// The way to here, whole.
     pub path: u64,
+    /// Questions that it had asked.
+    pub asked: u64,
 }
 
 /// Bytes, which are written as such and not one by one.

@@ -43,6 +43,7 @@ pub struct World {
     random: Stream,
     insecure: Stream,
     cancelled: bool,
+    asked: u64,
     step: Option<Step>,
     /// What the guest said of itself since a status was last recorded.
     said: Shown,
@@ -128,6 +129,7 @@ impl World {
             random,
             insecure,
             cancelled: from.cancelled,
+            asked: from.asked,
             step: None,
             said: Shown::default(),
             replay: Replay::new(begin.records, after),
@@ -145,6 +147,12 @@ impl World {
     #[must_use]
     pub fn is_replaying(&self) -> bool {
         !self.replay.is_over()
+    }
+
+    /// Questions that the guest has asked, also before the restart point that it began at.
+    #[must_use]
+    pub fn asked(&self) -> u64 {
+        self.asked
     }
 
     /// When the call was made, in milliseconds since 1970.
@@ -308,6 +316,7 @@ impl World {
 
     /// The guest asks. Its clock was looked at before.
     pub fn ask(&mut self, questions: &[Question], wait_ms: Option<u64>) -> Result<Asked, Fault> {
+        self.asked += questions.len() as u64;
         let path = self.path.stamp();
         let until = wait_ms.map(|ms| self.clock.saturating_add(ms));
         match self.replay.at(self.calls) {
@@ -500,6 +509,7 @@ impl World {
             insecure: self.insecure.position(),
             cancelled: self.cancelled,
             path: self.path.value(),
+            asked: self.asked,
         }
     }
 

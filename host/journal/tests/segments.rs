@@ -17,6 +17,7 @@ fn every_kind() -> Vec<(&'static str, What)> {
         insecure: 8,
         cancelled: true,
         path: 0x0102_0304_0506_0708,
+        asked: 2,
     };
     vec![
         ("clock", What::Clock(300)),
@@ -202,12 +203,12 @@ fn a_journal_with_a_piece_missing_doubled_or_changed_is_refused() {
         );
     }
     let mut newer = second;
-    newer[0] = 2;
+    newer[0] += 1;
     assert_eq!(
         read(true, &[&first, &newer]),
         Some(Unreadable::Format {
             number: 1,
-            format: 2
+            format: 3
         })
     );
     // A kind that this version does not know.

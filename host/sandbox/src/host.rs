@@ -64,11 +64,11 @@ impl State {
                 let (stdout, stderr) = (trail.stdout.clone(), trail.stderr.clone());
                 Box::new(HostWasi::new(limits, stdout, stderr))
             }),
+            rules: Rules::new(limits, world.asked()),
             world,
             limiter: Limiter::new(limits),
             outside,
             control,
-            rules: Rules::new(limits),
             status_bytes: limits.status_bytes,
             log_line_bytes: limits.log_line_bytes,
             printed_through,
@@ -337,7 +337,9 @@ impl wit::Host for State {
 
     async fn step_begin(&mut self, name: String) -> Result<Option<Vec<u8>>> {
         self.request(&Request::StepBegin(&name))?;
-        Ok(self.world.step_begin(&name)?)
+        let done = self.world.step_begin(&name)?;
+        self.wasi.keep_still(done.is_none());
+        Ok(done)
     }
 
     async fn step_end(&mut self, name: String, value: Vec<u8>) -> Result<()> {
@@ -346,6 +348,7 @@ impl wit::Host for State {
             value: &value,
         })?;
         self.world.step_end(&value)?;
+        self.wasi.keep_still(false);
         // The guest may take it as done from here on.
         self.outside.settle().await;
         Ok(())

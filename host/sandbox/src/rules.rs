@@ -37,11 +37,11 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Nothing was requested so far.
-    pub(crate) fn new(limits: &Limits) -> Self {
+    /// So many questions were asked so far.
+    pub(crate) fn new(limits: &Limits, asked: u64) -> Self {
         Self {
             questions_open: limits.questions_open,
-            questions_left: limits.questions_in_life,
+            questions_left: limits.questions_in_life.saturating_sub(asked),
             question_bytes: limits.question_bytes,
             step_bytes: limits.step_bytes,
             over_limit_before: false,
@@ -199,12 +199,32 @@ mod tests {
     use super::*;
 
     fn rules() -> Rules {
-        Rules::new(&Limits {
+        rules_after(0)
+    }
+
+    fn rules_after(asked: u64) -> Rules {
+        let limits = Limits {
             questions_open: 2,
             questions_in_life: 3,
             question_bytes: 10,
             ..Limits::default()
-        })
+        };
+        Rules::new(&limits, asked)
+    }
+
+    #[test]
+    fn what_was_asked_before_a_restart_point_counts() {
+        let one = [raw("a", 1)];
+        let ask = Request::Ask {
+            questions: &one,
+            wait_ms: None,
+        };
+        let mut rules = rules_after(2);
+        assert_eq!(rules.settle(&ask), Ok(Settled::Open));
+        let Ok(Settled::Answered(Err(AskError::Limit(text)))) = rules.settle(&ask) else {
+            panic!("the fourth is one too many");
+        };
+        assert!(text.contains("0 are left"), "{text}");
     }
 
     fn raw(key: &str, bytes: usize) -> Question {

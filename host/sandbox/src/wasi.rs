@@ -58,6 +58,13 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     World02::add_to_linker::<_, HasSelf<State>>(linker, &LinkOptions::default(), |state| state)
 }
 
+impl Wasi {
+    /// Whether files may only be read, as within a step.
+    pub(crate) fn keep_still(&mut self, still: bool) {
+        self.files.keep_still(still);
+    }
+}
+
 /// Now, by the clock that the guest last saw.
 fn time(world: &World) -> Time {
     let ms = world.created_at_ms().saturating_add(world.clock_seen());

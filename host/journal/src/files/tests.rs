@@ -344,11 +344,44 @@ fn times_are_those_that_were_given() {
     assert_eq!(times(&files, ROOT), [0, 1, 1]);
     files.write(f, 0, b"a", time(5)).unwrap();
     assert_eq!(times(&files, f), [1, 5, 5]);
-    files.set_times(f, Change::Now, Change::To(time(3)), time(6));
+    let set = files.set_times(f, Change::Now, Change::To(time(3)), time(6));
+    assert_eq!(set, Ok(()));
     assert_eq!(times(&files, f), [6, 3, 6]);
-    files.set_times(f, Change::Keep, Change::Keep, time(7));
+    let set = files.set_times(f, Change::Keep, Change::Keep, time(7));
+    assert_eq!(set, Ok(()));
     assert_eq!(times(&files, f), [6, 3, 7]);
     files.rename((ROOT, "f"), (ROOT, "h"), time(8)).unwrap();
     assert_eq!(times(&files, f), [6, 3, 8]);
     assert_eq!(times(&files, ROOT), [0, 8, 8]);
+}
+
+#[test]
+fn a_tree_that_keeps_still_is_read_and_not_changed() {
+    let mut files = files(100, 10);
+    let f = make(&mut files, "f");
+    files.write(f, 0, b"before", time(1)).unwrap();
+    files.make_directory(ROOT, "d", time(1)).unwrap();
+    files.keep_still(true);
+    let empty = Open {
+        truncate: true,
+        ..MAKE
+    };
+    let refused = [
+        files.write(f, 0, b"x", time(2)),
+        files.resize(f, 0, time(2)),
+        files.make_directory(ROOT, "e", time(2)),
+        files.remove_directory(ROOT, "d", time(2)),
+        files.unlink(ROOT, "f", time(2)),
+        files.rename((ROOT, "f"), (ROOT, "g"), time(2)),
+        files.set_times(f, Change::Now, Change::Now, time(2)),
+        files.open(ROOT, "g", MAKE, time(2)).map(drop),
+        files.open(ROOT, "f", empty, time(2)).map(drop),
+    ];
+    assert_eq!(refused, [Err(Refused::Still); 9]);
+    // What is there is read, and opened to be written to later.
+    assert_eq!(files.read(f, 0, 10).unwrap(), (&b"before"[..], true));
+    assert_eq!(files.open(ROOT, "f", MAKE, time(2)), Ok(f));
+    files.keep_still(false);
+    files.write(f, 0, b"behind", time(3)).unwrap();
+    assert_eq!(files.read(f, 0, 10).unwrap(), (&b"behind"[..], true));
 }

@@ -475,6 +475,26 @@ async fn the_past_costs_nothing_of_a_runs_limits() {
     assert!(ended.replay_cpu_us > 100_000, "{ended:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_past_that_takes_too_long_to_repeat_ends_the_run_and_says_so() {
+    let play = Play::of(&SPIN);
+    let mut journal = Journal::fresh(origin());
+    journal.begin.records = vec![Record {
+        call: 1,
+        what: What::Clock(1),
+    }];
+    let most = journal.replay_cpu_ms();
+    // It takes seconds of CPU, of which a busy machine gives few.
+    let started = play.sandbox.start(play.run(journal, &Arc::new(world(0))));
+    let ended = started.ended.await.expect("it reports");
+    assert!(ended.replay_cpu_us >= most * 1_000, "{ended:?}");
+    assert_eq!(ended.cpu_us, 0, "none of it counts as the run's own");
+    let (kind, message) = fault_of(ended);
+    assert_eq!(kind, FaultKind::CpuLimit);
+    let text = format!("more than {most} ms of CPU time to repeat what it did before");
+    assert_eq!(message, text);
+}
+
 #[tokio::test]
 async fn what_a_run_used_before_counts() {
     let play = Play::of(&SPIN);

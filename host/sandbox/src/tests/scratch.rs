@@ -298,3 +298,28 @@ fn what_is_dropped_is_let_go_of() {
     HostInputStream::drop(&mut state, Resource::new_own(stream.rep())).unwrap();
     fine(HostDescriptor::write(&mut state, other, vec![1; 10], 0));
 }
+
+/// Whoever goes on behind a step does not do it again, and would miss what it wrote.
+#[tokio::test]
+async fn nothing_is_written_within_a_step() {
+    use crate::bindings::longshore::tool::task::Host as _;
+    let (mut state, root) = scratch(&Limits::default());
+    let file = create(&mut state, &root, "a");
+    let stream = fine(state.write_via_stream(on(&file), 0));
+    assert_eq!(state.step_begin("s".into()).await.unwrap(), None);
+    let write = HostDescriptor::write(&mut state, on(&file), b"x".to_vec(), 0);
+    assert_eq!(code(write), ErrorCode::ReadOnly);
+    assert_eq!(
+        code(state.create_directory_at(on(&root), "d".into())),
+        ErrorCode::ReadOnly
+    );
+    let written = HostOutputStream::write(&mut state, on(&stream), b"x".to_vec());
+    assert!(
+        matches!(written, Err(StreamError::Failed(_))),
+        "a stream that was open before is no way around"
+    );
+    assert_eq!(fine(state.stat(on(&file))).size, 0);
+    state.step_end("s".into(), Vec::new()).await.unwrap();
+    let write = HostDescriptor::write(&mut state, on(&file), b"x".to_vec(), 0);
+    assert_eq!(fine(write), 1);
+}

@@ -196,10 +196,8 @@ impl types::HostDescriptor for State {
         self.passes_times([&accessed, &modified]);
         let node = self.node(&descriptor)?;
         let now = time(&self.world);
-        self.wasi
-            .files
-            .set_times(node, change_of(accessed), change_of(modified), now);
-        Ok(())
+        let (accessed, modified) = (change_of(accessed), change_of(modified));
+        Ok(self.wasi.files.set_times(node, accessed, modified, now)?)
     }
 
     fn read(
@@ -295,10 +293,8 @@ impl types::HostDescriptor for State {
         self.passes_times([&accessed, &modified]);
         let node = self.wasi.files.at(from, &path)?;
         let now = time(&self.world);
-        self.wasi
-            .files
-            .set_times(node, change_of(accessed), change_of(modified), now);
-        Ok(())
+        let (accessed, modified) = (change_of(accessed), change_of(modified));
+        Ok(self.wasi.files.set_times(node, accessed, modified, now)?)
     }
 
     fn link_at(

@@ -56,6 +56,7 @@ pub(super) fn code_of(refused: Refused) -> ErrorCode {
         Refused::NameTooLong => ErrorCode::NameTooLong,
         Refused::Outside => ErrorCode::NotPermitted,
         Refused::NoSpace => ErrorCode::InsufficientSpace,
+        Refused::Still => ErrorCode::ReadOnly,
     }
 }
 
