@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::bindings::longshore::tool::task as host;
+use crate::bindings::longshore::tool::{restart_points, task as host};
 use crate::result::Cancelled;
 
 pub use host::{Level, call_id, detach, is_cancelled, report_progress, set_status};
@@ -77,7 +77,7 @@ pub fn step<T: Serialize + DeserializeOwned>(name: &str, work: impl FnOnce() -> 
 /// # Panics
 /// When the state has no JSON form.
 pub fn checkpoint<T: Serialize>(state: &T) -> ! {
-    host::checkpoint(&serde_json::to_vec(state).expect("a restart point has a JSON form"));
+    restart_points::checkpoint(&serde_json::to_vec(state).expect("a restart point has a JSON form"));
     unreachable!("the call goes on in another instance");
 }
 

@@ -59,7 +59,7 @@ pub enum Request<'a> {
         /// Its product.
         value: &'a [u8],
     },
-    /// `task.checkpoint`
+    /// `restart-points.checkpoint`
     Checkpoint(&'a [u8]),
     /// Any function of `changes`
     Changed(Change<'a>),
@@ -81,7 +81,7 @@ impl Request<'_> {
         const LOG: Import = Import::new("longshore:tool/task.log");
         const STEP_BEGIN: Import = Import::new("longshore:tool/task.step-begin");
         const STEP_END: Import = Import::new("longshore:tool/task.step-end");
-        const CHECKPOINT: Import = Import::new("longshore:tool/task.checkpoint");
+        const CHECKPOINT: Import = Import::new("longshore:tool/restart-points.checkpoint");
         const TOOLS: Import = Import::new("longshore:tool/changes.tools-changed");
         const PROMPTS: Import = Import::new("longshore:tool/changes.prompts-changed");
         const RESOURCES: Import = Import::new("longshore:tool/changes.resources-changed");

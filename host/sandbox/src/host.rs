@@ -10,7 +10,7 @@ use longshore_journal::world::{Asked, Wake, World};
 use longshore_policy::limits::Limits;
 use wasmtime::Result;
 
-use crate::bindings::longshore::tool::{changes, task as wit, types};
+use crate::bindings::longshore::tool::{changes, restart_points, task as wit, types};
 use crate::control::Control;
 use crate::cpu::Meter;
 use crate::fault::Halt;
@@ -353,7 +353,9 @@ impl wit::Host for State {
         self.outside.settle().await;
         Ok(())
     }
+}
 
+impl restart_points::Host for State {
     async fn checkpoint(&mut self, state: Vec<u8>) -> Result<()> {
         self.request(&Request::Checkpoint(&state))?;
         self.world.checkpoint(&state)?;

@@ -257,7 +257,7 @@ impl Link {
         for (name, item) in component.component_type().imports(engine) {
             known(name)?;
             if let ComponentItem::ComponentInstance(instance) = item.ty
-                && name.starts_with("longshore:tool/task@")
+                && name.starts_with("longshore:tool/restart-points@")
                 && instance.get_export(engine, "checkpoint").is_some()
             {
                 checkpoint = Some(name.to_owned());
@@ -417,7 +417,7 @@ fn restart(
              nothing could go on from the points that it saves"
         ))),
         (Some(_), None) => Err(world(format!(
-            "it exports `{RESTART}` and does not import `checkpoint` of `longshore:tool/task`: \
+            "it exports `{RESTART}` and does not import `checkpoint` of `longshore:tool/restart-points`: \
              it would never be entered there"
         ))),
         (restart, _) => Ok(restart),

@@ -228,7 +228,7 @@ async fn what_does_not_fit_is_refused_and_named() {
         ),
         Row::text(
             &importing(
-                "\"longshore:tool/task@0.1.0\" (instance (export \"checkpoint\" (func (param \"state\" (list u8)))))",
+                "\"longshore:tool/restart-points@0.1.0\" (instance (export \"checkpoint\" (func (param \"state\" (list u8)))))",
             ),
             "world",
             "`checkpoint`",

@@ -385,12 +385,13 @@ async fn a_journal_is_limited() {
 async fn a_run_goes_on_from_its_restart_point() {
     let guest = Guest {
         imports: r#"
+            (import "longshore:tool/restart-points@0.1.0" (instance $points
+                (export "checkpoint" (func (param "state" (list u8))))))
             (import "longshore:tool/task@0.1.0" (instance $task
-                (export "checkpoint" (func (param "state" (list u8))))
                 (export "sleep" (func (param "ms" u64) (result bool)))))
             (core module $words (memory (export "memory") 1) (data (i32.const 0) "half"))
             (core instance $words (instantiate $words))
-            (core func $save (canon lower (func $task "checkpoint") (memory (core memory $words "memory"))))
+            (core func $save (canon lower (func $points "checkpoint") (memory (core memory $words "memory"))))
             (core func $sleep (canon lower (func $task "sleep")))"#,
         with: r#"(with "task" (instance (export "save" (func $save)) (export "sleep" (func $sleep))))"#,
         core_imports: r#"

@@ -78,7 +78,7 @@ fn an_export_that_is_missing_or_differs_is_named() {
         assert_eq!(reason, Reason::World);
         assert!(message.contains(says), "{says:?} is not in {message:?}");
     }
-    let checkpoint = r#"(import "longshore:tool/task@0.1.0" (instance (export "checkpoint" (func (param "state" (list u8))))))"#;
+    let checkpoint = r#"(import "longshore:tool/restart-points@0.1.0" (instance (export "checkpoint" (func (param "state" (list u8))))))"#;
     let (reason, message) = refused(
         &Guest {
             imports: checkpoint,
