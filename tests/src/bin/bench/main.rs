@@ -11,12 +11,15 @@ mod held;
 mod instance;
 mod memory;
 mod spinners;
+mod survive;
 mod wasi;
 
 use anyhow::{Result, bail};
 
 /// One part of the bench, by the name under which it can be run alone.
-const PARTS: [&str; 6] = ["instance", "wasi", "held", "durable", "spinners", "memory"];
+const PARTS: [&str; 7] = [
+    "instance", "wasi", "held", "durable", "survive", "spinners", "memory",
+];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -35,6 +38,7 @@ async fn main() -> Result<()> {
             "wasi" => wasi::measure().await?,
             "held" => held::measure().await?,
             "durable" => durable::measure().await?,
+            "survive" => survive::measure().await?,
             "spinners" => spinners::measure().await?,
             "memory" => memory::measure().await?,
             other => bail!("no part {other}: there are {}", PARTS.join(", ")),
