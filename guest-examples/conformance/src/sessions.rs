@@ -77,7 +77,11 @@ fn elicitation_defaults(ctx: &Context) -> Result<String, CallError> {
         },
         "required": [],
     });
-    ask(ctx, "Please review and update the form fields with defaults", &schema)
+    ask(
+        ctx,
+        "Please review and update the form fields with defaults",
+        &schema,
+    )
 }
 
 /// Asks with each kind of choice.

@@ -77,7 +77,9 @@ pub fn step<T: Serialize + DeserializeOwned>(name: &str, work: impl FnOnce() -> 
 /// # Panics
 /// When the state has no JSON form.
 pub fn checkpoint<T: Serialize>(state: &T) -> ! {
-    restart_points::checkpoint(&serde_json::to_vec(state).expect("a restart point has a JSON form"));
+    restart_points::checkpoint(
+        &serde_json::to_vec(state).expect("a restart point has a JSON form"),
+    );
     unreachable!("the call goes on in another instance");
 }
 
