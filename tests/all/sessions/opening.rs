@@ -25,7 +25,13 @@ async fn the_revision_is_settled_and_shown() {
         let reply = ask_for(server.address, &initialize(asked, json!({}))).await;
         let told = reply.json();
         assert_eq!((reply.status, &told["id"]), (200, &json!(0)), "{told}");
-        let mut capabilities = json!({ "tools": { "listChanged": true }, "logging": {} });
+        let mut capabilities = json!({
+            "tools": { "listChanged": true },
+            "resources": { "subscribe": true, "listChanged": true },
+            "prompts": { "listChanged": true },
+            "completions": {},
+            "logging": {},
+        });
         if settled == NEWEST {
             capabilities["tasks"] =
                 json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } });
