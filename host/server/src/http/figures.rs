@@ -27,6 +27,7 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
         "prompts": registry.count(Kind::Prompt),
         "runs": {
             "live": server.runs.count(),
+            "replaying": server.runs.replaying(),
             "liveStores": sandbox.live_stores,
             "started": sandbox.started,
             "slotted": sandbox.slotted,

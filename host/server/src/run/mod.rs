@@ -350,6 +350,7 @@ struct RunHandle {
     desk: Arc<Desk>,
     log: Arc<Log>,
     watch: Watch,
+    tape: Tape,
     limits: Limits,
     earlier: Option<Arc<Output>>,
     /// It cannot be let go of: nobody could go on with it.
@@ -390,6 +391,14 @@ impl Runs {
     /// Runs that have not ended.
     pub(crate) fn count(&self) -> usize {
         self.live.lock().len()
+    }
+
+    /// Runs that still repeat what they did in an earlier process.
+    pub(crate) fn replaying(&self) -> usize {
+        let live = self.live.lock();
+        live.values()
+            .filter(|handle| handle.tape.is_replaying())
+            .count()
     }
 
     /// What a run has put out so far, if it is here or ended not long ago.
@@ -534,6 +543,7 @@ impl Server {
             desk: Arc::clone(&desk),
             log: Arc::clone(&log),
             watch: started.watch.clone(),
+            tape: tape.clone(),
             limits: call.limits.clone(),
             earlier: earlier.clone(),
             stays: Arc::default(),
