@@ -223,6 +223,8 @@ pub enum FaultKind {
     Nondeterminism,
     /// More to be recorded than allowed.
     JournalLimit,
+    /// More CPU time to repeat its past than that may take.
+    ReplayLimit,
     /// Our own fault.
     Host,
 }

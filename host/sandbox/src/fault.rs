@@ -104,6 +104,7 @@ pub(crate) fn repeated(ending: Ending) -> Ending {
             FaultKind::CpuLimit
             | FaultKind::Nondeterminism
             | FaultKind::JournalLimit
+            | FaultKind::ReplayLimit
             | FaultKind::Host => fault,
         }),
         other => other,
@@ -113,7 +114,8 @@ pub(crate) fn repeated(ending: Ending) -> Ending {
 fn classify(error: &Error) -> (FaultKind, String) {
     if let Some(halt) = error.downcast_ref::<Halt>() {
         let kind = match halt {
-            Halt::Cpu { .. } | Halt::ReplayCpu { .. } => FaultKind::CpuLimit,
+            Halt::Cpu { .. } => FaultKind::CpuLimit,
+            Halt::ReplayCpu { .. } => FaultKind::ReplayLimit,
             Halt::Input(_) => FaultKind::InputLimit,
             Halt::Hostcall(_) => FaultKind::HostcallLimit,
             Halt::Exit(_) => FaultKind::Exit,

@@ -72,3 +72,20 @@ impl Journal {
             .saturating_add(START_MS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_past_may_take_several_times_as_long_as_it_took() {
+        let mut journal = Journal::fresh(Origin {
+            created_at_ms: 0,
+            random_key: [0; 32],
+            most: MOST_RECORDED,
+        });
+        assert_eq!(journal.replay_cpu_ms(), 5_000);
+        journal.spent.cpu_ms = 1_000;
+        assert_eq!(journal.replay_cpu_ms(), 9_000);
+    }
+}

@@ -51,11 +51,13 @@ pub enum RunReason {
     QueueFull,
     /// More to be recorded of it than allowed.
     JournalLimit,
+    /// It took too long to repeat what it did before.
+    ReplayLimit,
 }
 
 impl RunReason {
     /// In the order of their codes. New ones are added at the end: a code is never used again.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Trap,
         Self::StackOverflow,
         Self::CpuLimit,
@@ -78,6 +80,7 @@ impl RunReason {
         Self::Busy,
         Self::QueueFull,
         Self::JournalLimit,
+        Self::ReplayLimit,
     ];
 
     /// The word in `error.data.reason`.
@@ -106,6 +109,7 @@ impl RunReason {
             Self::Busy => "busy",
             Self::QueueFull => "queue-full",
             Self::JournalLimit => "journal-limit",
+            Self::ReplayLimit => "replay-limit",
         }
     }
 
@@ -141,6 +145,7 @@ impl From<FaultKind> for RunReason {
             FaultKind::Exit => Self::Exit,
             FaultKind::Nondeterminism => Self::Nondeterminism,
             FaultKind::JournalLimit => Self::JournalLimit,
+            FaultKind::ReplayLimit => Self::ReplayLimit,
             FaultKind::Host => Self::HostFault,
         }
     }
@@ -295,6 +300,7 @@ mod tests {
         assert_eq!(RunReason::Interrupted.code(), 1012);
         assert_eq!(RunReason::QueueFull.code(), 1020);
         assert_eq!(RunReason::JournalLimit.code(), 1021);
+        assert_eq!(RunReason::ReplayLimit.code(), 1022);
         assert_eq!(RunReason::HostFault.code(), -32603);
     }
 }

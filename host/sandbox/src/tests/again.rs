@@ -491,7 +491,7 @@ async fn a_past_that_takes_too_long_to_repeat_ends_the_run_and_says_so() {
     assert!(ended.replay_cpu_us >= most * 1_000, "{ended:?}");
     assert_eq!(ended.cpu_us, 0, "none of it counts as the run's own");
     let (kind, message) = fault_of(ended);
-    assert_eq!(kind, FaultKind::CpuLimit);
+    assert_eq!(kind, FaultKind::ReplayLimit);
     let text = format!("more than {most} ms of CPU time to repeat what it did before");
     assert_eq!(message, text);
 }
