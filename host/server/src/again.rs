@@ -71,6 +71,11 @@ impl Attending {
         is_last
     }
 
+    /// Whether anybody waits for that run.
+    fn has(&self, id: TaskId) -> bool {
+        self.waits.lock().contains_key(&id)
+    }
+
     /// Tells those who wait for that run.
     pub(crate) fn tell(&self, id: TaskId, tell: impl Fn(&Asides)) {
         if self.count.load(Ordering::Acquire) == 0 {
@@ -88,7 +93,7 @@ impl Attending {
     }
 }
 
-/// A call that waits for a run that it did not start. When the last one of a run leaves before the end, the run is
+/// A call that waits for a run that it did not start. When the last one of a round leaves before the end, the run is
 /// cancelled, as that of a call that is held.
 pub(crate) struct Again {
     server: Server,
@@ -127,9 +132,15 @@ impl Drop for Again {
         }
         let (server, id) = (self.server.clone(), self.id);
         tokio::spawn(async move {
-            let is_hidden =
-                matches!(server.task(id, None).await, Ok(task) if task.reach == Reach::Again);
-            if is_hidden && let Err(error) = server.cancel_task(id, None).await {
+            // Under a key of its own a call is made again by whoever lost its connection: what it would join goes on.
+            let is_round = matches!(
+                server.task(id, None).await,
+                Ok(task) if task.reach == Reach::Again && task.pinned.idempotency_key.is_none()
+            );
+            if is_round
+                && !server.attending.has(id)
+                && let Err(error) = server.cancel_task(id, None).await
+            {
                 tracing::warn!(task = %id, %error, "a call that nobody waits for could not be cancelled");
             }
         });
