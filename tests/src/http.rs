@@ -23,13 +23,24 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The body as JSON.
+    /// The body as JSON: of a stream, its last message. Whether an answer comes as one depends on how long it takes.
     ///
     /// # Panics
     /// If it is none.
     #[must_use]
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body)
+        let kind = self.headers.get(http::header::CONTENT_TYPE);
+        let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let text = String::from_utf8_lossy(&self.body);
+        let last = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "))
+            .rfind(|data| !data.is_empty());
+        let message = match last {
+            Some(last) if is_stream => last.as_bytes(),
+            _ => &self.body,
+        };
+        serde_json::from_slice(message)
             .unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(&self.body)))
     }
 }

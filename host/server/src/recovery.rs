@@ -93,13 +93,26 @@ impl Server {
         }
         let (row, died) = if is_owned {
             // Whoever goes down cleanly lets go of what it owns.
-            (self.change(row, Event::Died).await?, true)
+            match self.change(row, Event::Died).await? {
+                Some(row) => (row, true),
+                // Its last write was not seen yet: once more from what it left.
+                None => match self.tasks.get(task.id).await? {
+                    Some(row) if row.lease.owner.is_some() => {
+                        match self.change(row, Event::Died).await? {
+                            Some(row) => (row, true),
+                            None => return Ok(Left::Gone),
+                        }
+                    }
+                    Some(row) => (row, false),
+                    None => return Ok(Left::Gone),
+                },
+            }
         } else {
-            (Some(row), false)
+            (row, false)
         };
-        let Some(row) = row else {
+        if row.state.name().is_final() {
             return Ok(Left::Gone);
-        };
+        }
         if row.trust() == Trust::Quarantined {
             if died {
                 tracing::error!(task = %row.id, tool = row.pinned.tool, "the server died {} times while this task ran: it is set aside", row.stalls);

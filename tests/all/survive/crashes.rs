@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use longshore_server::mutant::Mutant;
 use longshore_tests::crash::{Machine, Policy, live_through};
+use longshore_tests::effort::rounds;
 use longshore_tests::fault::{Fault, How, Kit};
 
 use tempfile::TempDir;
@@ -33,7 +34,7 @@ struct Count {
 struct Depth {
     /// Every so many-th write.
     every: usize,
-    /// Whoever takes over dies as well, at each of its first so many writes.
+    /// Whoever takes over dies as well, at each of its first so many writes; in the long form only.
     second: u64,
 }
 
@@ -61,10 +62,15 @@ struct Enumeration<'a> {
 impl Enumeration<'_> {
     async fn run(mut self, depth: Depth) -> Count {
         for how in How::ALL {
-            self.at_every_write(how, depth.every, None).await;
+            // Servers here share one process. One that goes down in order takes a while, in which its successor is
+            // there already, as no two servers of one file ever are: that is looked at where there is time for it.
+            if how != How::GoesDown || rounds(1) > 1 {
+                self.at_every_write(how, depth.every, None).await;
+            }
         }
         for how in [How::DiesBefore, How::DiesUntold] {
-            for write in 1..=depth.second {
+            let second = if rounds(1) > 1 { depth.second } else { 0 };
+            for write in 1..=second {
                 let then = Fault { write, how };
                 self.at_every_write(how, 2 * depth.every, Some(then)).await;
             }

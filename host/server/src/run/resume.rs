@@ -46,6 +46,10 @@ impl From<Unusable> for CannotResume {
 impl From<PinnedError> for CannotResume {
     fn from(error: PinnedError) -> Self {
         match error {
+            // Of the component that says nothing: it was loaded before, and may be again.
+            PinnedError::Refused(refusal) if refusal.reason == "host" => {
+                Self::Store(StoreError::Unavailable(refusal.message))
+            }
             PinnedError::Refused(refusal) => Self::Never(
                 RunReason::HostFault,
                 format!(
