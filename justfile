@@ -46,7 +46,7 @@ canary: build
 
 # Kills, restarts and computing that outlives processes, ROUNDS times as long as among the tests.
 chaos ROUNDS="5": build guests
-    LONGSHORE_TEST_ROUNDS={{ROUNDS}} cargo test --locked --workspace --all-targets --test house -- --nocapture survive::kills survive::spinning
+    LONGSHORE_TEST_ROUNDS={{ROUNDS}} cargo test --locked --workspace --all-targets --test house -- --nocapture survive::kills survive::spinning survive::crashes
 
 # A server at its admission limit for SECONDS: it must hold at the end what it held when it was warm.
 soak SECONDS="600": guests
