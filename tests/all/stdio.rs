@@ -1,5 +1,6 @@
 //! MCP over pipes: both eras, whatever is written, and processes that share one data directory.
 
+mod cancelled;
 mod faults;
 mod shared;
 

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Pipes {
     child: Child,
     input: Option<ChildStdin>,
-    output: Lines<BufReader<ChildStdout>>,
+    output: Option<Lines<BufReader<ChildStdout>>>,
     errors: Arc<Mutex<String>>,
     /// Ends when all of them were read.
     listening: JoinHandle<()>,
@@ -74,7 +74,10 @@ impl Pipes {
         });
         Self {
             input: child.stdin.take(),
-            output: BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines(),
+            output: child
+                .stdout
+                .take()
+                .map(|stdout| BufReader::new(stdout).lines()),
             child,
             errors,
             listening,
@@ -111,7 +114,8 @@ impl Pipes {
     /// # Panics
     /// If it is not one JSON object on one line, or does not come in time.
     pub async fn next(&mut self) -> Option<Value> {
-        let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await;
+        let output = self.output.as_mut().expect("it is read");
+        let line = tokio::time::timeout(PATIENCE, output.next_line()).await;
         let line = line
             .unwrap_or_else(|_| panic!("nothing is said; {}", self.errors()))
             .expect("its output is text")?;
@@ -181,6 +185,11 @@ impl Pipes {
         ))
         .await;
         opened
+    }
+
+    /// Closes its output.
+    pub fn read_no_more(&mut self) {
+        drop(self.output.take());
     }
 
     /// Says nothing more, reads what is still said, and gives back that and the exit code.

@@ -30,6 +30,7 @@ pub mod polls;
 pub mod presence;
 pub mod reason;
 pub mod recovery;
+pub(crate) mod requests;
 pub mod rounds;
 pub mod run;
 pub mod seal;

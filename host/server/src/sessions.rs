@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_protocol::capability::ClientCapabilities;
-use longshore_protocol::envelope::RequestId;
 use longshore_protocol::meta::{LogLevel, Opened};
 use longshore_protocol::session::Initialize;
 use longshore_protocol::version::Revision;
@@ -28,7 +27,10 @@ use self::kept::Streams;
 use self::talk::{Asked, Questions};
 use crate::bus::{Full, Subscription};
 use crate::dispatch::Identity;
-use crate::presence::{self, Presence, Stays};
+use crate::requests::Requests;
+
+/// How long a session is unused before another one of its caller may take its place, if there is no other.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// The sessions of this node.
 pub(crate) struct Sessions {
@@ -48,8 +50,7 @@ pub(crate) struct Session {
     pub(crate) capabilities: ClientCapabilities,
     capabilities_json: String,
     level: Mutex<Option<LogLevel>>,
-    /// Requests that are being answered, each with what says that its answer is still wanted.
-    requests: Mutex<HashMap<RequestId, Stays>>,
+    pub(crate) requests: Requests,
     questions: Mutex<Questions>,
     streams: Mutex<Streams>,
     /// Which stream hears what belongs to no request: the newest, by its number.
@@ -86,18 +87,6 @@ impl Drop for Use {
     }
 }
 
-/// A request of a session that is being answered. Its id is free again when this is dropped.
-pub(crate) struct Ticket {
-    session: Arc<Session>,
-    id: RequestId,
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.session.requests.lock().remove(&self.id);
-    }
-}
-
 impl Sessions {
     /// With room for so many sessions, and so many of one caller.
     pub(crate) fn new(most: usize, each: usize, idle: Duration, kept_bytes: usize) -> Self {
@@ -116,20 +105,36 @@ impl Sessions {
         identity: &Identity,
         initialize: &Initialize,
     ) -> Result<Arc<Session>, Full> {
-        self.sweep(Instant::now());
+        self.open_at(identity, initialize, Instant::now())
+    }
+
+    fn open_at(
+        &self,
+        identity: &Identity,
+        initialize: &Initialize,
+        now: Instant,
+    ) -> Result<Arc<Session>, Full> {
+        self.sweep(now);
         let mut live = self.live.lock();
-        if live.len() >= self.most {
-            return Err(Full::Node);
-        }
         let theirs = live
             .values()
             .filter(|session| session.identity == *identity)
             .count();
-        if theirs >= self.each {
-            return Err(Full::Caller);
-        }
+        let full = match (live.len() >= self.most, theirs >= self.each) {
+            (true, _) => Some(Full::Node),
+            (false, true) => Some(Full::Caller),
+            (false, false) => None,
+        };
+        let left = full
+            .map(|full| forgotten(&live, identity, now).ok_or(full))
+            .transpose()?
+            .and_then(|id| live.remove(&id));
         let session = self.unlisted(identity, initialize);
         live.insert(session.id.clone(), Arc::clone(&session));
+        drop(live);
+        if let Some(left) = left {
+            left.end();
+        }
         Ok(session)
     }
 
@@ -142,7 +147,7 @@ impl Sessions {
             capabilities: initialize.capabilities,
             capabilities_json: initialize.capabilities.to_json(),
             level: Mutex::default(),
-            requests: Mutex::default(),
+            requests: Requests::default(),
             questions: Mutex::default(),
             streams: Mutex::new(Streams::new(self.kept_bytes)),
             listening: watch::Sender::new(Listens::Last(0)),
@@ -208,6 +213,19 @@ impl Sessions {
     }
 }
 
+/// The session of that caller which has been unused for the longest, and long enough to have been left by a client that
+/// went without a word. One that comes back to it is told to open another.
+fn forgotten(
+    live: &HashMap<Box<str>, Arc<Session>>,
+    identity: &Identity,
+    now: Instant,
+) -> Option<Box<str>> {
+    live.values()
+        .filter(|session| session.identity == *identity && session.is_idle(FORGOTTEN, now))
+        .min_by_key(|session| session.used.lock().until)
+        .map(|session| session.id.clone())
+}
+
 impl Session {
     /// What its requests need not say again.
     pub(crate) fn opened(&self) -> Opened<'_> {
@@ -234,27 +252,6 @@ impl Session {
         used.by == 0 && now.saturating_duration_since(used.until) >= idle
     }
 
-    /// Begins to answer a request; none if one of that id is being answered.
-    pub(crate) fn begin(self: &Arc<Self>, id: &RequestId) -> Option<(Ticket, Presence)> {
-        let (stays, presence) = presence::somebody();
-        let mut requests = self.requests.lock();
-        if requests.contains_key(id) {
-            return None;
-        }
-        requests.insert(id.clone(), stays);
-        drop(requests);
-        let ticket = Ticket {
-            session: Arc::clone(self),
-            id: id.clone(),
-        };
-        Some((ticket, presence))
-    }
-
-    /// The answer to that request is not wanted any more. One that is over, or never was, is no fault.
-    pub(crate) fn cancel(&self, id: &RequestId) {
-        drop(self.requests.lock().remove(id));
-    }
-
     /// Puts a question to the client, and gives back its number.
     fn put(&self, asked: Asked) -> u64 {
         self.questions.lock().put(asked)
@@ -263,6 +260,10 @@ impl Session {
     /// Takes a question back. None if it was answered or taken back before.
     pub(crate) fn take(&self, number: u64) -> Option<Asked> {
         self.questions.lock().take(number)
+    }
+
+    fn put_back(&self, number: u64, asked: Asked) {
+        self.questions.lock().put_back(number, asked);
     }
 
     pub(crate) fn streams(&self) -> parking_lot::MutexGuard<'_, Streams> {
@@ -288,8 +289,7 @@ impl Session {
 
     /// Nothing of it goes on: what it called and waits for is cancelled.
     pub(crate) fn end(&self) {
-        let requests = std::mem::take(&mut *self.requests.lock());
-        drop(requests);
+        self.requests.end();
         self.questions.lock().clear();
         self.streams.lock().clear();
         self.listening.send_replace(Listens::Nobody);
@@ -314,6 +314,7 @@ impl Listening {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
+    use longshore_protocol::envelope::RequestId;
     use longshore_tasks::id::{Principal, Tenant};
 
     use super::*;
@@ -352,13 +353,37 @@ mod tests {
         assert_eq!(sessions.count(), 3);
     }
 
+    #[test]
+    fn a_forgotten_one_gives_its_place_to_its_caller() {
+        for (most, each) in [(2, 9), (9, 2)] {
+            let sessions = Sessions::new(most, each, HOUR, 0);
+            let open = |name: &str, now| sessions.open_at(&somebody(name), &initialize(), now);
+            let [used, left] = [(); 2].map(|()| open("a", Instant::now()).unwrap());
+            let using = used.enter();
+            let soon = Instant::now() + FORGOTTEN / 2;
+            assert!(open("a", soon).is_err());
+            let later = Instant::now() + FORGOTTEN;
+            // Nobody gets the place of somebody else.
+            if most == 2 {
+                assert_eq!(open("b", later).err(), Some(Full::Node));
+            }
+            assert!(open("a", later).is_ok());
+            assert!(sessions.find(&left.id, &somebody("a")).is_none());
+            assert!(sessions.find(&used.id, &somebody("a")).is_some());
+            drop(using);
+        }
+    }
+
     #[tokio::test]
     async fn what_nobody_uses_ends() {
         let sessions = Sessions::new(10, 10, HOUR, 0);
         let me = somebody("a");
         let used = sessions.open(&me, &initialize()).unwrap();
         let left = sessions.open(&me, &initialize()).unwrap();
-        let (_ticket, presence) = left.begin(&RequestId::parse("1").unwrap()).unwrap();
+        let (_ticket, presence) = left
+            .requests
+            .begin(&RequestId::parse("1").unwrap())
+            .unwrap();
         let using = used.enter();
         sessions.sweep(Instant::now() + HOUR);
         assert_eq!(sessions.count(), 1);
@@ -385,20 +410,5 @@ mod tests {
         session.end();
         second.over().await;
         session.listen().over().await;
-    }
-
-    #[tokio::test]
-    async fn an_id_is_in_use_until_its_answer() {
-        let sessions = Sessions::new(1, 1, HOUR, 0);
-        let session = sessions.open(&somebody("a"), &initialize()).unwrap();
-        let [one, text] = ["1", "\"1\""].map(|id| RequestId::parse(id).unwrap());
-        let (ticket, presence) = session.begin(&one).unwrap();
-        assert!(session.begin(&one).is_none());
-        let (_other, others) = session.begin(&text).unwrap();
-        session.cancel(&one);
-        presence.gone().await;
-        assert!(others.gone().now_or_never().is_none());
-        drop(ticket);
-        assert!(session.begin(&one).is_some());
     }
 }

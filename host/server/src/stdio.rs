@@ -7,7 +7,6 @@
 mod lines;
 pub mod relay;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +26,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use self::lines::{Line, Lines};
 use crate::dispatch::{Answer, DispatchError, Identity, Incoming, Said};
 use crate::errors::{self, Era};
-use crate::presence::{self, Presence, Stays};
+use crate::presence::Presence;
 use crate::reason::{RequestReason, RunReason};
+use crate::requests::{Requests, Ticket};
 use crate::server::Server;
 use crate::sessions::Session;
 use crate::sessions::news::News;
@@ -61,7 +61,7 @@ pub async fn serve(
         identity: Identity::local(),
         say,
         session: Mutex::default(),
-        requests: Mutex::default(),
+        requests: Requests::default(),
         places: Arc::new(Semaphore::new(places)),
         all: Arc::new(Semaphore::new(places)),
     });
@@ -72,13 +72,12 @@ pub async fn serve(
                 Line::Whole(line) => client.take(line).await,
                 Line::TooLong => client.refuse_long_line().await,
             }
-            if client.say.is_closed() {
-                return;
-            }
         }
     };
     let until_answered = tokio::select! {
         () = reading => Arc::clone(&client.places),
+        // Nobody reads what is said.
+        () = client.say.closed() => Arc::clone(&client.places),
         () = stop => {
             // What listens is told that it ends, and that is waited for as well.
             server.bus.close();
@@ -117,7 +116,7 @@ struct Client {
     say: mpsc::Sender<String>,
     session: Mutex<Option<Opened>>,
     /// Requests outside the session that are being answered.
-    requests: Mutex<HashMap<RequestId, Stays>>,
+    requests: Requests,
     /// Requests that may be answered at the same time, without those that listen.
     places: Arc<Semaphore>,
     /// The same with them.
@@ -136,7 +135,7 @@ struct Opened {
 
 impl Client {
     async fn say(&self, message: String) {
-        // Nobody reads any more: that is noticed with the next line.
+        // Nobody reads any more: then all of this ends.
         let _unsaid = self.say.send(message).await;
     }
 
@@ -177,6 +176,14 @@ impl Client {
                         .refuse(Some(&id), &errors::told(error, Era::Sessions).error)
                         .await;
                 };
+                // Before the next line is read, which may cancel it.
+                let requests = session
+                    .as_ref()
+                    .map_or(&self.requests, |session| &session.requests);
+                let begun = match requests.begin(&id) {
+                    Ok(begun) => begun,
+                    Err(refused) => return self.refuse(Some(&id), &refused.into()).await,
+                };
                 let client = Arc::clone(self);
                 tokio::spawn(async move {
                     let _held = until_its_end;
@@ -188,8 +195,8 @@ impl Client {
                         client.server.until_known(LISTS_WAIT).await;
                     }
                     match session {
-                        Some(session) => client.answer_in(&session, &request).await,
-                        None => client.answer(&request, &mut Some(place)).await,
+                        Some(session) => client.answer_in(&session, begun, &request).await,
+                        None => client.answer(begun, &request, &mut Some(place)).await,
                     }
                 });
             }
@@ -225,8 +232,14 @@ impl Client {
     }
 
     /// A request of the session.
-    async fn answer_in(&self, session: &Arc<Session>, request: &Envelope<'_>) {
-        let mut talk = match self.server.serve_in_session(session, request, true).await {
+    async fn answer_in(
+        &self,
+        session: &Arc<Session>,
+        begun: (Ticket, Presence),
+        request: &Envelope<'_>,
+    ) {
+        let answering = self.server.serve_in_session(session, begun, request, true);
+        let mut talk = match answering.await {
             Answering::Now(None) => return,
             Answering::Now(Some(response)) => return self.say(response).await,
             Answering::Talk(talk) => talk,
@@ -246,17 +259,14 @@ impl Client {
     }
 
     /// A request that says all that is needed. One that listens gives up its place.
-    async fn answer(&self, request: &Envelope<'_>, place: &mut Place) {
-        let id = &request.id;
-        let (stays, presence) = presence::somebody();
-        if self.requests.lock().contains_key(id) {
-            let error = RpcError::invalid_request("a request of that `id` is being answered");
-            return self.refuse(Some(id), &error).await;
-        }
-        self.requests.lock().insert(id.clone(), stays);
+    async fn answer(
+        &self,
+        (ticket, presence): (Ticket, Presence),
+        request: &Envelope<'_>,
+        place: &mut Place,
+    ) {
         let response = self.response(request, &presence, place).await;
-        // Free before its client sees the answer: some use one id for all.
-        let is_wanted = self.requests.lock().remove(id).is_some();
+        let is_wanted = ticket.finish();
         if let Some(response) = response.filter(|_| is_wanted) {
             self.say(response).await;
         }
@@ -329,9 +339,9 @@ impl Client {
             return self.tell_changes();
         }
         if let Notification::Cancelled { request_id, .. } = Notification::read(told) {
-            drop(self.requests.lock().remove(&request_id));
+            self.requests.cancel(&request_id);
             if let Some(session) = self.session() {
-                session.cancel(&request_id);
+                session.requests.cancel(&request_id);
             }
         }
     }
@@ -372,7 +382,6 @@ impl Client {
         if let Some(opened) = self.session.lock().take() {
             opened.session.end();
         }
-        let requests = std::mem::take(&mut *self.requests.lock());
-        drop(requests);
+        self.requests.end();
     }
 }

@@ -16,6 +16,7 @@ use super::{App, events};
 use crate::dispatch::Identity;
 use crate::errors::{self, Era};
 use crate::listen::no_listener;
+use crate::requests::Refused;
 use crate::sessions::Session;
 use crate::sessions::kept::{Event, Kind, Reader};
 use crate::sessions::news::News;
@@ -82,10 +83,19 @@ pub(super) async fn serve(app: &App, headers: &HeaderMap, envelope: &Envelope<'_
         Err(response) => return Served::Now(*response),
     };
     let _it_is_used = session.enter();
+    let id = &envelope.id;
+    let begun = match session.requests.begin(id) {
+        Ok(begun) => begun,
+        Err(Refused::Over) => return Served::Now(fail(Some(id), &errors::no_session(true))),
+        Err(refused) => {
+            let text = response::error(Some(id), &refused.into());
+            return Served::Now(respond(StatusCode::OK, text));
+        }
+    };
     let can_stream = accepts(headers, "text", "event-stream");
     match app
         .server
-        .serve_in_session(&session, envelope, can_stream)
+        .serve_in_session(&session, begun, envelope, can_stream)
         .await
     {
         Answering::Now(Some(text)) => Served::Now(respond(StatusCode::OK, text)),

@@ -10,6 +10,9 @@ use tokio::sync::watch;
 use super::talk::{Spoken, Talk};
 use super::{Session, Use};
 
+/// What a stream takes without its events.
+const KEPT_BYTES: usize = size_of::<Kept>() + size_of::<Arc<Kept>>();
+
 /// The streams of a session that are still to be read, by their numbers.
 pub(crate) struct Streams {
     begun: u64,
@@ -96,6 +99,12 @@ pub(crate) enum Kind {
     Response,
 }
 
+impl Event {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.text.len()
+    }
+}
+
 impl Kept {
     fn push(&self, kind: Kind, text: &str) {
         let mut inner = self.inner.lock();
@@ -107,7 +116,7 @@ impl Kept {
             kind,
         });
         if kind == Kind::Aside {
-            inner.aside_bytes += text.len();
+            inner.aside_bytes += size_of::<Event>() + text.len();
             while inner.aside_bytes > self.most_aside_bytes {
                 let oldest = inner
                     .events
@@ -115,7 +124,7 @@ impl Kept {
                     .position(|event| event.kind == Kind::Aside)
                     .and_then(|place| inner.events.remove(place));
                 match oldest {
-                    Some(oldest) => inner.aside_bytes -= oldest.text.len(),
+                    Some(oldest) => inner.aside_bytes -= oldest.bytes(),
                     None => break,
                 }
             }
@@ -134,7 +143,7 @@ impl Kept {
         let inner = self.inner.lock();
         inner
             .ended
-            .then(|| inner.events.iter().map(|event| event.text.len()).sum())
+            .then(|| KEPT_BYTES + inner.events.iter().map(Event::bytes).sum::<usize>())
     }
 }
 
@@ -207,7 +216,10 @@ impl Session {
     pub(crate) fn read_on(self: &Arc<Self>, event_id: &str) -> Option<Reader> {
         let (stream, after) = event_id.split_once('-')?;
         let stream = Arc::clone(self.streams().live.get(&stream.parse().ok()?)?);
-        Some(self.read(&stream, after.parse().ok()?))
+        let after = after.parse().ok()?;
+        // Behind what was never said, the rest would never be heard.
+        let was_said = after <= stream.inner.lock().written;
+        was_said.then(|| self.read(&stream, after))
     }
 }
 

@@ -8,15 +8,15 @@ use longshore_protocol::envelope::{Envelope, NotificationEnvelope, RequestId};
 use longshore_protocol::error::RpcError;
 use longshore_protocol::meta::Meta;
 use longshore_protocol::request::{Notification, Request};
-use longshore_protocol::response;
 use longshore_protocol::session::{self, Initialize, SessionRequest, out};
 
+use super::Session;
 use super::talk::{Origin, Spoken, Talk, answer};
-use super::{Session, Ticket};
 use crate::bus::Full;
 use crate::dispatch::{Answer, DispatchError, Identity, Incoming};
 use crate::presence::Presence;
 use crate::reason::RunReason;
+use crate::requests::Ticket;
 use crate::run::Caller;
 use crate::server::Server;
 
@@ -52,18 +52,15 @@ impl Server {
         Ok((session, self.opened(initialize.revision)))
     }
 
-    /// Answers a request of a session. `can_stream` says whether more than one message can be given back.
+    /// Answers a request of a session that has begun. `can_stream` says whether more than one message can be given back.
     pub(crate) async fn serve_in_session(
         &self,
         session: &Arc<Session>,
+        (ticket, presence): (Ticket, Presence),
         envelope: &Envelope<'_>,
         can_stream: bool,
     ) -> Answering {
         let id = &envelope.id;
-        let Some((ticket, presence)) = session.begin(id) else {
-            let error = RpcError::invalid_request("a request of that `id` is being answered");
-            return Answering::Now(Some(response::error(Some(id), &error)));
-        };
         let opened = session.opened();
         let result = match session::decode(envelope, &opened) {
             Err(error) => Err(error.into()),
@@ -171,7 +168,7 @@ impl Session {
     /// A notification of its client. What is malformed or unknown has no effect, since there is no reply to say so.
     pub(crate) fn told(&self, told: NotificationEnvelope<'_>) {
         if let Notification::Cancelled { request_id, .. } = Notification::read(told) {
-            self.cancel(&request_id);
+            self.requests.cancel(&request_id);
         }
     }
 

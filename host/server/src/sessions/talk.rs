@@ -11,11 +11,12 @@ use longshore_protocol::error::RpcError;
 use longshore_protocol::response;
 use longshore_protocol::session::{self, out};
 
+use super::Session;
 use super::tasks::Following;
-use super::{Session, Ticket};
 use crate::dispatch::{DispatchError, Held, Said};
 use crate::errors::{self, Era};
 use crate::presence::Presence;
+use crate::requests::Ticket;
 use crate::run::inquiry::{By, Inquiry, Put};
 use crate::server::Server;
 use crate::wire;
@@ -42,6 +43,11 @@ impl Questions {
         self.put += 1;
         self.open.insert(self.put, asked);
         self.put
+    }
+
+    /// Gives back one that was taken.
+    pub(super) fn put_back(&mut self, number: u64, asked: Asked) {
+        self.open.insert(number, asked);
     }
 
     pub(super) fn take(&mut self, number: u64) -> Option<Asked> {
@@ -198,11 +204,12 @@ impl Server {
         session: &Session,
         response: &ResponseEnvelope<'_>,
     ) -> Result<(), RpcError> {
-        let Some(asked) = out::number_of(&response.id).and_then(|number| session.take(number))
-        else {
+        let Some(number) = out::number_of(&response.id) else {
             return Ok(());
         };
-        let Asked { key, request, by } = asked;
+        let Some(Asked { key, request, by }) = session.take(number) else {
+            return Ok(());
+        };
         match (by, response.outcome) {
             (By::Call(answers), Ok(answer)) => {
                 let most = self.settings.limits.answer_bytes;
@@ -229,6 +236,11 @@ impl Server {
             (By::Row(id), Ok(answer)) => {
                 // Whose it is was looked at before it was asked here.
                 let answered = self.answer_task(id, None, &[(key.as_str(), answer)]).await;
+                if answered.is_err() {
+                    // It is still asked, and may be answered once more.
+                    let by = By::Row(id);
+                    session.put_back(number, Asked { key, request, by });
+                }
                 answered
                     .map(drop)
                     .map_err(|error| errors::told(error.into(), Era::Sessions).error)
