@@ -170,14 +170,15 @@ impl Serve {
             let mut stop = Stop::listen(Exit::Failed)
                 .context("listening for signals")
                 .or_exit(Exit::CannotStart)?;
-            let ready = tokio::select! {
-                ready = prepare(server, named, components_dir) => ready.or_exit(Exit::CannotStart)?,
-                () = stop.asked() => return Ok(()),
-            };
+            // Before components are compiled: an address that cannot be had is not waited for.
             let bound = if self.stdio && self.listen.is_none() {
                 None
             } else {
                 Some(bind(listen).await.or_exit(Exit::CannotStart)?)
+            };
+            let ready = tokio::select! {
+                ready = prepare(server, named, components_dir) => ready.or_exit(Exit::CannotStart)?,
+                () = stop.asked() => return Ok(()),
             };
             let address = bound.as_ref().map(Bound::address);
             let as_json = as_json && !self.stdio;

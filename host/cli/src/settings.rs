@@ -236,6 +236,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("running_each", "of those, the ones of one tenant", |n| Usize(&mut n.server.running_each)).at_least(1),
     key("queued", "calls that wait for one of those places", |n| Usize(&mut n.server.queued)),
     key("queued_each", "of those, the ones of one tenant", |n| Usize(&mut n.server.queued_each)),
+    key("parked", "tasks that wait without a place, while anything new may begin", |n| Usize(&mut n.server.parked)).at_least(1),
     key("queue_wait_ms", "time for which a call waits for a place", |n| U64(&mut n.server.queue_wait_ms)).ms(),
     key("compile_wait_ms", "time for which a call waits for its component to be compiled", |n| U64(&mut n.server.compile_wait_ms)).ms(),
     key("request_kib", "one request to the MCP endpoint", |n| Usize(&mut n.server.request_bytes)).kib().at_least(1),

@@ -362,6 +362,9 @@ impl Server {
             traceparent,
         } = beginning;
         let prepared = self.code_of(&entry.payload, presence).await?;
+        if self.alarms.count() >= self.settings.parked {
+            return Err(CallError::NoRoom(RunReason::QueueFull));
+        }
         let place = self
             .admission
             .enter(&caller.tenant, presence)

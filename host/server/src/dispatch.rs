@@ -453,7 +453,9 @@ pub(crate) fn store_trouble(error: &StoreError) -> RpcError {
 
 pub(crate) fn no_place(reason: RunReason) -> DispatchError {
     let message = match reason {
-        RunReason::QueueFull => "too many calls wait for a place: try again later",
+        RunReason::QueueFull => {
+            "too many calls wait for a place (queued), or too many tasks for an answer or a time (parked): try again later"
+        }
         _ => "every place for a run is taken, or the tool is still being compiled: try again later",
     };
     DispatchError::NoRoom { reason, message }

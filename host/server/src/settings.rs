@@ -60,6 +60,8 @@ pub struct Settings {
     pub queued: usize,
     /// Of those, the ones of one tenant.
     pub queued_each: usize,
+    /// Tasks that wait and have given their place to others. While there are as many, nothing new begins.
+    pub parked: usize,
     /// How long a call waits for a place, in milliseconds.
     pub queue_wait_ms: u64,
     /// How long a call waits for its component to be compiled, in milliseconds.
@@ -145,6 +147,7 @@ impl Default for Settings {
             running_each: 256,
             queued: 1_024,
             queued_each: 1_024,
+            parked: 100_000,
             queue_wait_ms: 10_000,
             compile_wait_ms: 120_000,
             request_bytes: 1024 * 1024,

@@ -105,6 +105,29 @@ pub(super) fn running(server: &Server, count: u64) -> Reaching<'_> {
     })
 }
 
+/// So many tasks that wait and have no place.
+pub(super) fn parked(server: &Server, count: u64) -> Reaching<'_> {
+    Box::pin(async move {
+        let mut ids = Vec::new();
+        let mut outcome = Ok(());
+        for _ in 0..count {
+            match of_a_call(&sleeping(server).await) {
+                Ok(id) => ids.push(id),
+                Err(reason) => outcome = Err(reason),
+            }
+            wait::until("a task to be parked", Duration::from_secs(20), || async {
+                (server.figures().await["runs"]["parked"] == ids.len()).then_some(())
+            })
+            .await;
+        }
+        // Nobody holds a place, and yet there is no room.
+        assert_eq!(server.figures().await["tenants"], json!({}));
+        assert_eq!(unfinished(server).await, ids.len());
+        end(server, &ids).await;
+        outcome
+    })
+}
+
 /// One call has the only place; the others stand in the queue, or do not.
 pub(super) fn queued(server: &Server, count: u64) -> Reaching<'_> {
     Box::pin(async move {

@@ -45,6 +45,8 @@ pub(super) const NO_LIMITS: [(&str, AtZero); 23] = [
 const NO_QUEUE: &[(&str, u64)] = &[("queued", 0)];
 /// One place, and everything else waits for long.
 const ONE_PLACE: &[(&str, u64)] = &[("running", 1), ("queue_wait_ms", 600_000)];
+/// Nothing that waits keeps its place.
+const COLD: &[(&str, u64)] = &[("warm", 0)];
 /// What comes early waits for long.
 const LATE: &[(&str, u64)] = &[("poll_interval_ms", 600_000), ("early_poll_ms", 600_000)];
 
@@ -103,6 +105,7 @@ fn of_the_server() -> Vec<Row> {
         Row::exact("running_each", 2, "queue-full", life::running).with(NO_QUEUE).on(&["spin"]),
         Row::exact("queued", 2, "queue-full", life::queued).with(ONE_PLACE).on(&["spin"]).at_zero(1),
         Row::exact("queued_each", 2, "queue-full", life::queued).with(ONE_PLACE).on(&["spin"]).at_zero(1),
+        Row::exact("parked", 2, "queue-full", life::parked).with(COLD).on(&["sleep"]),
         Row::between("queue_wait_ms", 2_000, 0, 1, "busy", life::queue_wait).with(&[("running", 1)]).on(&["spin"]).at_zero(1),
         Row::exact("early_polls", 2, "queue-full", life::early_polls).with(LATE).on(&["sleep"]).at_zero(1),
         Row::exact("listeners", 2, "busy", life::listeners).at_zero(1),
