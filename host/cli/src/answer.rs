@@ -137,21 +137,23 @@ fn content(schema: &Value, fields: &[String]) -> Result<Value, String> {
 /// A text as the value that its field wants; the error says what that is.
 pub(crate) fn typed(property: &Value, text: &str) -> Result<Value, &'static str> {
     let wanted = match property["type"].as_str() {
-        Some("boolean") => "true or false",
+        Some("boolean") => return yes_or_no(text).map(Value::from).ok_or("yes or no"),
         Some("integer") => "a whole number",
         Some("number") => "a number",
         _ => return Ok(Value::from(text)),
     };
     // JSON's own reading of it, so that what is sent is what was typed.
     let value: Option<Value> = serde_json::from_str(text).ok();
-    let fits = |value: &Value| {
-        if wanted == "true or false" {
-            value.is_boolean()
-        } else {
-            value.is_number()
-        }
-    };
-    value.filter(fits).ok_or(wanted)
+    value.filter(Value::is_number).ok_or(wanted)
+}
+
+/// What a person means by it.
+pub(crate) fn yes_or_no(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" | "true" => Some(true),
+        "n" | "no" | "false" => Some(false),
+        _ => None,
+    }
 }
 
 /// A question for people, indented, with how to answer it.
@@ -304,7 +306,7 @@ mod tests {
             ("colour=x", "it has name, age, size, sure, tags"),
             ("age=old", "a whole number"),
             ("age=true", "a whole number"),
-            ("sure=1", "true or false"),
+            ("sure=1", "yes or no"),
         ];
         for (field, expected) in rows {
             let fault = fields(&[field]).unwrap_err();

@@ -6,7 +6,7 @@ use longshore_server::local::check_field;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-use crate::answer::{self, choices, describe_field};
+use crate::answer::{self, choices, describe_field, yes_or_no};
 use crate::output::{line, lines};
 use crate::prompt::{Prompt, say};
 
@@ -99,8 +99,6 @@ fn read(property: &Value, is_required: bool, text: &str) -> Result<Option<Value>
         text.split(',')
             .map(|part| choice(property, part.trim()))
             .collect()
-    } else if property["type"] == "boolean" {
-        yes_or_no(text).map_or_else(|| Err("say yes or no".to_owned()), |said| Ok(json!(said)))?
     } else if choices(property).is_some() {
         choice(property, text)
     } else if text == "\"\"" {
@@ -112,14 +110,6 @@ fn read(property: &Value, is_required: bool, text: &str) -> Result<Option<Value>
         (Ok(()), _) => Ok(Some(value)),
         (Err(_), Some(choices)) => Err(format!("this one takes {}", choices.join(" | "))),
         (Err(fault), None) => Err(format!("this {fault}")),
-    }
-}
-
-fn yes_or_no(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" | "true" => Some(true),
-        "n" | "no" | "false" => Some(false),
-        _ => None,
     }
 }
 

@@ -200,7 +200,8 @@ fn describe_list(list: &Value) -> String {
                 count(component, "templates"),
                 count(component, "prompts"),
                 cell(component, "installedAt"),
-                cell(component, "digest"),
+                // Enough to tell one from another; all of it is in `components show` and --json.
+                cell(component, "digest").chars().take(19).collect(),
             ]
         })
         .collect();

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::admin::{Client, Reach};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output::{self, cell, line, member};
 use crate::prompt::{StatusLine, status};
+use crate::signals::Stop;
 use crate::tasks::{describe_questions, failure_of, result_done};
 use crate::{Done, print};
 
@@ -40,6 +42,9 @@ impl Watch {
         let path = client.path_of(&self.id).await?;
         let mut seen = Value::Null;
         let mut status_line = StatusLine::new();
+        let mut stop = Stop::listen(Exit::Cancelled)
+            .context("listening for signals")
+            .or_exit(Exit::Failed)?;
         loop {
             let task = client.get(&path).await?;
             if matches!(
@@ -58,7 +63,16 @@ impl Watch {
                 }
                 seen = shown;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = stop.asked() => {
+                    status_line.clear();
+                    return Err(Failure::new(
+                        Exit::Cancelled,
+                        format!("the task goes on: `longshore tasks watch {0}` follows it again, `longshore tasks cancel {0}` ends it", self.id),
+                    ));
+                }
+            }
         }
     }
 }

@@ -1,8 +1,12 @@
 //! `tasks watch`: a task followed to its end.
 
+use std::process::Stdio;
+
 use longshore_tests::component::{Behaviour, Made, Mode};
-use longshore_tests::process::{Options, Server};
+use longshore_tests::process::{Options, Server, command};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::{CANCELLED, FAILED, against};
 
@@ -97,4 +101,34 @@ async fn every_end_has_its_code() {
     against(&server, &["tasks", "watch", "none"])
         .await
         .assert_failed(FAILED, &["no such task"]);
+}
+
+#[tokio::test]
+async fn who_stops_watching_leaves_the_task_alone() {
+    let server = Server::start(Options::with_guests(&["sleep"])).await;
+    let client = server.client();
+    let id = client.start("sleep", json!({ "seconds": 3600 })).await;
+    let mut watching = command(server.data())
+        .env("LONGSHORE_SERVER", format!("http://{}", server.address))
+        .args(["tasks", "watch", &id])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the command can be started");
+    let mut said = BufReader::new(watching.stderr.take().expect("stderr is a pipe")).lines();
+    let first = said.next_line().await.expect("it is text");
+    assert_eq!(first.as_deref(), Some("longshore: working"));
+    let pid = watching.id().and_then(|pid| i32::try_from(pid).ok());
+    let pid = pid.and_then(Pid::from_raw).expect("it lives");
+    kill_process(pid, Signal::INT).expect("it can be told");
+    let told = said.next_line().await.expect("it is text");
+    let told = told.expect("it says what becomes of the task");
+    assert!(
+        told.contains("the task goes on") && told.contains(&id),
+        "{told}"
+    );
+    let status = watching.wait().await.expect("it ends");
+    assert_eq!(status.code(), Some(CANCELLED));
+    assert_eq!(client.task(&id).await["status"], "working");
 }

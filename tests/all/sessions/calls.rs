@@ -345,6 +345,9 @@ async fn a_lost_connection_loses_nothing() {
         drop(answer);
         // Whoever comes back hears all that it has not heard, once, wherever it stood.
         let place = first.id.expect("it says where it stands");
+        let (stream, _) = place.split_once('-').expect("a stream, and a place in it");
+        let never = format!("{stream}-1000000");
+        assert_eq!(session.listen(Some(&never)).await.status, 400);
         let mut again = session.listen(Some(&place)).await;
         assert!(again.status == 200 && again.is_stream());
         let events = rest(&mut again).await;
