@@ -63,7 +63,7 @@ async fn main() -> Result<()> {
         most.waiting,
         most.rss_kib,
     );
-    let live_stores = server.figures().await["runs"]["liveStores"].clone();
+    let live_stores = of_runs(&server.figures().await, "liveStores");
     println!("live Stores: {live_stores}");
     ensure!(
         most.waiting > 0,
@@ -73,12 +73,7 @@ async fn main() -> Result<()> {
         ("KiB of memory", warm.rss_kib, end.rss_kib, RSS_KIB),
         ("threads", warm.threads, end.threads, FEW),
         ("open files", warm.fds, end.fds, FEW),
-        (
-            "live Stores",
-            0,
-            live_stores.as_u64().unwrap_or(u64::MAX),
-            0,
-        ),
+        ("live Stores", 0, live_stores, 0),
     ]
     .into_iter()
     .filter(|(_, warm, end, most)| warm.abs_diff(*end) > *most)
@@ -107,9 +102,8 @@ async fn run(server: &Server, time: Duration) -> Result<Most> {
     while tokio::time::Instant::now() < until && !load.is_broken() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let figures = server.figures().await;
-        let now = |name: &str| figures["runs"][name].as_u64().unwrap_or_default();
-        most.live = most.live.max(now("live"));
-        most.waiting = most.waiting.max(now("waiting"));
+        most.live = most.live.max(of_runs(&figures, "live"));
+        most.waiting = most.waiting.max(of_runs(&figures, "queued"));
         most.rss_kib = most.rss_kib.max(Usage::of(server.pid())?.rss_kib);
     }
     println!("{}", load.stop().await?);
@@ -117,7 +111,12 @@ async fn run(server: &Server, time: Duration) -> Result<Most> {
 }
 
 fn started(figures: &Value) -> u64 {
-    figures["runs"]["started"].as_u64().unwrap_or_default()
+    of_runs(figures, "started")
+}
+
+fn of_runs(figures: &Value, name: &str) -> u64 {
+    let figure = figures["runs"][name].as_u64();
+    figure.unwrap_or_else(|| panic!("there is no figure runs.{name}: {figures}"))
 }
 
 /// What it holds when nobody wants anything of it.
@@ -127,15 +126,9 @@ async fn at_rest(server: &Server) -> Result<Usage> {
         Duration::from_secs(60),
         || async {
             let figures = server.figures().await;
-            let runs = &figures["runs"];
-            let idle = [
-                &runs["live"],
-                &runs["liveStores"],
-                &runs["waiting"],
-                &figures["listeners"],
-                &figures["uploads"],
-            ];
-            idle.iter().all(|count| **count == 0).then_some(())
+            let runs = ["live", "liveStores", "queued"].map(|name| of_runs(&figures, name));
+            let is_idle = runs == [0; 3] && figures["listeners"] == 0 && figures["uploads"] == 0;
+            is_idle.then_some(())
         },
     )
     .await;
