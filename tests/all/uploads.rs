@@ -1,6 +1,7 @@
 //! Uploads from strangers: each is refused by its reason or served, and the server is none the worse.
 
 mod bytes;
+mod held;
 mod library;
 mod lifecycle;
 mod limits;

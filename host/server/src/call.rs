@@ -56,7 +56,7 @@ pub(crate) enum CallError {
 
 /// A run that is to begin, and what was found out about it.
 pub(crate) struct Beginning<'r> {
-    pub(crate) entry: &'r Entry<Loaded>,
+    pub(crate) entry: &'r Arc<Entry<Loaded>>,
     pub(crate) target: Target,
     pub(crate) task_mode: TaskMode,
     pub(crate) output_schema: Option<Arc<Compiled>>,
@@ -377,6 +377,7 @@ impl Server {
             created_at: now,
             component: entry.component.name.to_string(),
             digest: entry.component.digest.to_string(),
+            _component: Arc::clone(entry),
             target,
             task_mode,
             output_schema,

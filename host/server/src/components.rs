@@ -255,13 +255,10 @@ impl Server {
         examined
     }
 
-    /// Lets go of what was made for an upload that is not installed, unless another name has it.
+    /// Lets go of what was made for an upload that is not installed, unless somebody else needs it.
     async fn drop_upload(&self, digest: &Digest, error: ChangeError) -> ChangeError {
-        let is_served = self
-            .registry()
-            .components()
-            .any(|entry| entry.component.digest == *digest);
-        if !is_served && let Err(error) = self.sandbox.forget(digest.as_str()).await {
+        let is_needed = self.holds.has(digest);
+        if !is_needed && let Err(error) = self.sandbox.forget(digest.as_str()).await {
             tracing::warn!(%error, %digest, "native code of a refused component could not be deleted");
         }
         error
@@ -293,7 +290,8 @@ impl Server {
             },
             installed_at_ms: clock::now().0,
         };
-        let loaded = ready(Code::ready(prepared), &component, source)?;
+        let hold = self.holds.hold(&component.digest);
+        let loaded = ready(Code::ready(prepared), &component, source, hold)?;
         Ok((component, loaded))
     }
 

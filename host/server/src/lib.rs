@@ -19,6 +19,7 @@ pub mod follow;
 mod fresh;
 pub mod handoff;
 pub mod history;
+pub(crate) mod holds;
 pub mod http;
 mod library;
 pub mod listen;

@@ -15,6 +15,7 @@ use longshore_sandbox::offer::{self, Offer};
 
 use crate::code::Code;
 use crate::components::Source;
+use crate::holds::Hold;
 use crate::reason::Refusal;
 use crate::run::Turns;
 
@@ -24,6 +25,7 @@ pub(crate) struct Loaded {
     pub(crate) source: Source,
     tools: HashMap<String, Ready>,
     pub(crate) library: Library,
+    _hold: Hold,
 }
 
 /// What is held ready for what is read and filled in.
@@ -79,7 +81,12 @@ pub(crate) fn descriptor<'r>(
 }
 
 /// Makes ready what was accepted; what a client would not take is refused here.
-pub(crate) fn ready(code: Code, component: &Component, source: Source) -> Result<Loaded, Refusal> {
+pub(crate) fn ready(
+    code: Code,
+    component: &Component,
+    source: Source,
+    hold: Hold,
+) -> Result<Loaded, Refusal> {
     let tools = &component.tools;
     let schema = |tool: &Tool, text: &str| {
         Compiled::compile(text)
@@ -137,6 +144,7 @@ pub(crate) fn ready(code: Code, component: &Component, source: Source) -> Result
         source,
         tools: ready,
         library: ready_library(&component.library)?,
+        _hold: hold,
     })
 }
 

@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use longshore_catalog::component::Digest;
 use longshore_tasks::event::{Event, Outcome};
 use longshore_tasks::id::TaskId;
 use longshore_tasks::store::{Commit, StoreError, Unfinished};
@@ -214,15 +213,13 @@ impl Server {
         Ok(())
     }
 
-    async fn clean(&self) -> anyhow::Result<()> {
+    /// Deletes what nobody can ask for any more.
+    pub async fn clean(&self) -> anyhow::Result<()> {
         // In batches, so that nobody waits long for the store.
         while self.tasks.sweep(clock::now(), BATCH).await? == BATCH {}
-        let served: Vec<Digest> = self
-            .registry()
-            .components()
-            .map(|entry| entry.component.digest.clone())
-            .collect();
-        for digest in self.components.collect(served).await? {
+        // Nothing comes between what is needed and what is deleted.
+        let _alone = self.changing.lock().await;
+        for digest in self.components.collect(self.holds.digests()).await? {
             self.sandbox.forget(digest.as_str()).await?;
             tracing::info!(%digest, "a component that nothing needs any more was deleted");
         }

@@ -21,6 +21,7 @@ use crate::again::Attending;
 use crate::alarms::Alarms;
 use crate::bus::Bus;
 use crate::components::Source;
+use crate::holds::Holds;
 use crate::loaded::Loaded;
 use crate::mutant::Mutant;
 use crate::polls::Polls;
@@ -83,6 +84,8 @@ pub struct Node {
     pub(crate) warm: Arc<Semaphore>,
     /// Runs that may bring a process down: one at a time.
     pub(crate) suspects: Arc<Semaphore>,
+    /// Components that this process needs.
+    pub(crate) holds: Holds,
     /// Components that no name points at and a run needs.
     pub(crate) unnamed: parking_lot::Mutex<HashMap<String, Weak<Entry<Loaded>>>>,
     /// The process goes down.
@@ -167,6 +170,7 @@ impl Server {
             looking_after: parking_lot::Mutex::default(),
             warm: Arc::new(Semaphore::new(settings.warm.min(Semaphore::MAX_PERMITS))),
             suspects: Arc::new(Semaphore::new(1)),
+            holds: Holds::default(),
             unnamed: parking_lot::Mutex::default(),
             leaving: AtomicBool::new(false),
             mutant,

@@ -186,7 +186,8 @@ impl Server {
                 continue;
             }
             let code = Code::pending();
-            let listed = ready(code.clone(), &component, Source::Upload)
+            let hold = self.holds.hold(&component.digest);
+            let listed = ready(code.clone(), &component, Source::Upload, hold)
                 .and_then(|loaded| extended(&self.registry(), &component, loaded));
             match listed {
                 Ok(registry) => {

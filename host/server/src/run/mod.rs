@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use longshore_catalog::registry;
 use longshore_catalog::schema::Compiled;
 use longshore_catalog::tool::TaskMode;
 use longshore_journal::call::AskKind;
@@ -48,6 +49,7 @@ use self::outside::{Log, RunOutside};
 use self::record::{Recorded, Recorder};
 use crate::admission::Place;
 use crate::clock;
+use crate::loaded::Loaded;
 use crate::server::Server;
 use crate::wire;
 
@@ -79,6 +81,8 @@ pub(crate) struct CallFacts {
     pub(crate) created_at: Millis,
     pub(crate) component: String,
     pub(crate) digest: String,
+    /// Its component is there for as long as it runs.
+    pub(crate) _component: Arc<registry::Entry<Loaded>>,
     pub(crate) target: Target,
     pub(crate) task_mode: TaskMode,
     pub(crate) output_schema: Option<Arc<Compiled>>,

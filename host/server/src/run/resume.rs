@@ -283,6 +283,7 @@ impl Server {
             created_at: row.created_at,
             component: row.pinned.component.clone(),
             digest: row.pinned.digest.clone(),
+            _component: Arc::clone(&entry),
             target,
             task_mode,
             output_schema,
