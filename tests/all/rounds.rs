@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use longshore_tests::component::Made;
 use longshore_tests::events;
+use longshore_tests::kept::{Kept, Prepared};
 use longshore_tests::mcp::Client;
 use longshore_tests::process::{Options, Server};
 use longshore_tests::wait;
@@ -181,6 +184,37 @@ async fn a_call_that_nobody_comes_back_to_is_cancelled_and_cleans_up() {
     assert_eq!(error["code"], -32602, "{error}");
 }
 
+#[tokio::test]
+async fn an_answer_that_is_sent_again_while_its_connection_is_lost_counts() {
+    let server = Server::start(Options::with_guests(&["dice"])).await;
+    let client = without_tasks(&server);
+    // However the two fall together.
+    for round in 0..20 {
+        let asked = client.call("dice", json!({})).await;
+        let questions = asked["inputRequests"].as_object().expect("it asks");
+        let answers: serde_json::Map<String, Value> = questions
+            .keys()
+            .map(|key| (key.clone(), json!({ "action": "decline" })))
+            .collect();
+        let params = again("dice", &json!({}), &asked["requestState"], &json!(answers));
+        let request = Prepared::of(&client, "tools/call", params);
+        let open = async || Kept::open(server.address).await.expect("there is room");
+        let (mut lost, mut kept) = (open().await, open().await);
+        let mut first = Box::pin(lost.send(&request));
+        let mut second = Box::pin(kept.send(&request));
+        // Both are on their way.
+        let _not_yet = ((&mut first).now_or_never(), (&mut second).now_or_never());
+        for _ in 0..round {
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        drop(lost);
+        let reply = second.await.expect("it is answered");
+        let told: Value = serde_json::from_slice(&reply.body).expect("it is JSON");
+        assert!(told.get("result").is_some(), "round {round}: {told}");
+    }
+}
+
 /// With a key of the caller's own.
 fn keyed(client: &Client, key: &str, tool: &str, arguments: &Value) -> Value {
     let mut params = json!({ "name": tool, "arguments": arguments });
@@ -222,6 +256,22 @@ async fn the_same_call_under_a_key_is_made_once() {
         text(&answer(&server, &fresh).await["result"]),
         "Hello, Eve!"
     );
+}
+
+#[tokio::test]
+async fn a_call_under_a_key_is_found_though_its_tool_is_gone() {
+    let server = Server::start(Options::default()).await;
+    let client = Client::plain(server.address);
+    let made = Made::with_tool("acts");
+    assert_eq!(server.upload("acts", made.bytes()).await.status, 201);
+    let request = keyed(&client, "k", "acts", &json!({}));
+    let first = answer(&server, &request).await;
+    assert!(first.get("result").is_some(), "{first}");
+    let gone = server.admin("DELETE", "/v1/components/acts", "").await;
+    assert_eq!(gone.status, 204);
+    assert_eq!(answer(&server, &request).await, first);
+    let other = answer(&server, &keyed(&client, "other", "acts", &json!({}))).await;
+    assert_eq!(other["error"]["code"], -32602, "{other}");
 }
 
 #[tokio::test]

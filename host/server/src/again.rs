@@ -31,10 +31,18 @@ use crate::wire::{self, TaskForm};
 /// Who waits for runs that are reached only by their calls.
 #[derive(Default)]
 pub(crate) struct Attending {
-    waits: Mutex<HashMap<TaskId, Vec<Seat>>>,
+    waits: Mutex<HashMap<TaskId, Waits>>,
     /// Looked at first: most of the time nobody does.
     count: AtomicUsize,
     next: AtomicUsize,
+}
+
+/// Those of one run.
+#[derive(Default)]
+struct Waits {
+    seats: Vec<Seat>,
+    /// Somebody gave up, and nobody has heard anything since.
+    was_given_up: bool,
 }
 
 struct Seat {
@@ -42,13 +50,40 @@ struct Seat {
     asides: Option<Arc<Asides>>,
 }
 
+/// How somebody stops to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leave {
+    /// Without having heard what they waited for.
+    GivesUp,
+    /// With it.
+    Heard,
+    /// They did not get as far as to wait.
+    Unchanged,
+}
+
 impl Attending {
-    fn enter(&self, id: TaskId, asides: Option<Arc<Asides>>) -> usize {
+    fn enter(&self, id: TaskId) -> usize {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Release);
         let mut waits = self.waits.lock();
-        waits.entry(id).or_default().push(Seat { number, asides });
+        let asides = None;
+        waits
+            .entry(id)
+            .or_default()
+            .seats
+            .push(Seat { number, asides });
         number
+    }
+
+    /// From now on what is said of the run is told there.
+    fn listen(&self, id: TaskId, number: usize, asides: Arc<Asides>) {
+        let mut waits = self.waits.lock();
+        let seats = waits.get_mut(&id).map(|waits| &mut waits.seats);
+        for seat in seats.into_iter().flatten() {
+            if seat.number == number {
+                seat.asides = Some(Arc::clone(&asides));
+            }
+        }
     }
 
     /// How many wait.
@@ -56,19 +91,24 @@ impl Attending {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Whether nobody is left.
-    fn leave(&self, id: TaskId, number: usize) -> bool {
-        let mut waits = self.waits.lock();
-        let Some(seats) = waits.get_mut(&id) else {
-            return true;
+    /// Whether the run is given up with this: nobody is left, and the last word of those who waited was that.
+    fn leave(&self, id: TaskId, number: usize, how: Leave) -> bool {
+        let mut all = self.waits.lock();
+        let Some(waits) = all.get_mut(&id) else {
+            return false;
         };
-        seats.retain(|seat| seat.number != number);
-        let is_last = seats.is_empty();
-        if is_last {
-            waits.remove(&id);
+        waits.seats.retain(|seat| seat.number != number);
+        match how {
+            Leave::GivesUp => waits.was_given_up = true,
+            Leave::Heard => waits.was_given_up = false,
+            Leave::Unchanged => {}
+        }
+        let is_given_up = waits.seats.is_empty() && waits.was_given_up;
+        if waits.seats.is_empty() {
+            all.remove(&id);
         }
         self.count.fetch_sub(1, Ordering::Release);
-        is_last
+        is_given_up
     }
 
     /// Whether anybody waits for that run.
@@ -85,7 +125,7 @@ impl Attending {
         for asides in waits
             .get(&id)
             .into_iter()
-            .flatten()
+            .flat_map(|waits| &waits.seats)
             .filter_map(|seat| seat.asides.as_ref())
         {
             tell(asides);
@@ -93,18 +133,24 @@ impl Attending {
     }
 }
 
-/// A call that waits for a run that it did not start. When the last one of a round leaves before the end, the run is
+/// Somebody who waits for a run that they did not start. When the last one of a round leaves before the end, the run is
 /// cancelled, as that of a call that is held.
+pub(crate) struct Attends {
+    server: Server,
+    id: TaskId,
+    number: usize,
+    leaves: Leave,
+}
+
+/// A call that waits so.
 pub(crate) struct Again {
     server: Server,
     caller: Caller,
-    id: TaskId,
+    attends: Attends,
     /// Questions before this place were put in earlier rounds.
     seen: usize,
     asides: Option<Arc<Asides>>,
-    number: usize,
     hand_off_at: Option<Instant>,
-    is_over: bool,
 }
 
 /// What such a call hears.
@@ -117,17 +163,29 @@ pub(crate) enum Heard {
 
 /// What a call is joined for.
 pub(crate) struct Joining {
-    pub(crate) id: TaskId,
-    pub(crate) seen: usize,
+    pub(crate) joined: Joined,
     pub(crate) wishes: Wishes,
     /// Whether the call may go on by itself when its caller has waited for long.
     pub(crate) may_be_handed_off: bool,
 }
 
-impl Drop for Again {
+impl Attends {
+    /// From now on that run is not given up by others.
+    pub(crate) fn enter(server: &Server, id: TaskId) -> Self {
+        Self {
+            number: server.attending.enter(id),
+            server: server.clone(),
+            id,
+            leaves: Leave::Unchanged,
+        }
+    }
+}
+
+impl Drop for Attends {
     fn drop(&mut self) {
-        let is_last = self.server.attending.leave(self.id, self.number);
-        if !is_last || self.is_over || self.server.is_leaving() {
+        let attending = &self.server.attending;
+        let is_given_up = attending.leave(self.id, self.number, self.leaves);
+        if !is_given_up || self.server.is_leaving() {
             return;
         }
         let (server, id) = (self.server.clone(), self.id);
@@ -150,11 +208,11 @@ impl Drop for Again {
 impl Again {
     pub(crate) fn new(server: &Server, caller: Caller, joining: Joining) -> Self {
         let Joining {
-            id,
-            seen,
+            joined: Joined { mut attends, seen },
             wishes,
             may_be_handed_off,
         } = joining;
+        attends.leaves = Leave::GivesUp;
         let settings = &server.settings;
         let hold = settings.hold(wishes.progress.is_some());
         let asides = (!wishes.are_none()).then(|| {
@@ -164,23 +222,24 @@ impl Again {
                 settings.limits.log_ring_bytes,
             ))
         });
-        let number = server.attending.enter(id, asides.clone());
+        if let Some(asides) = &asides {
+            let asides = Arc::clone(asides);
+            server.attending.listen(attends.id, attends.number, asides);
+        }
         Self {
             hand_off_at: may_be_handed_off.then(|| Instant::now() + hold),
             server: server.clone(),
             caller,
-            id,
+            attends,
             seen,
             asides,
-            number,
-            is_over: false,
         }
     }
 
     /// What comes next: notifications, and then the end.
     pub(crate) async fn next(&mut self) -> Heard {
         let server = self.server.clone();
-        let watch = server.bus.watch(self.id);
+        let watch = server.bus.watch(self.task_id());
         loop {
             // Watching first and looking then, so that no change falls in between.
             let changed = watch.changed();
@@ -191,7 +250,7 @@ impl Again {
                 if let Some(aside) = self.asides.as_ref().and_then(|asides| asides.last()) {
                     return Heard::Aside(aside);
                 }
-                self.is_over = true;
+                self.attends.leaves = Leave::Heard;
                 return Heard::End(end);
             }
             let aside = async {
@@ -215,7 +274,7 @@ impl Again {
     }
 
     pub(crate) fn task_id(&self) -> TaskId {
-        self.id
+        self.attends.id
     }
 
     /// What it asks, of a caller that is asked on its own stream.
@@ -223,7 +282,7 @@ impl Again {
         if !self.caller.revision.has_sessions() {
             return None;
         }
-        let task = self.server.task(self.id, None).await.ok()?;
+        let task = self.server.task(self.task_id(), None).await.ok()?;
         let new: Vec<Put> = task
             .questions
             .iter()
@@ -240,7 +299,7 @@ impl Again {
 
     /// How it ends, if it can now.
     async fn look(&self) -> Option<Result<String, DispatchError>> {
-        let task = match self.server.task(self.id, None).await {
+        let task = match self.server.task(self.task_id(), None).await {
             Ok(task) => task,
             Err(error) => return Some(Err(error.into())),
         };
@@ -269,8 +328,9 @@ impl Again {
     /// The caller has waited for as long as its client does: the run goes on as a task.
     async fn hand_off(&mut self) {
         self.hand_off_at = None;
-        if let Err(error) = self.server.show_task(self.id).await {
-            tracing::warn!(task = %self.id, %error, "a call that took long could not be handed off; it is tried again");
+        let id = self.task_id();
+        if let Err(error) = self.server.show_task(id).await {
+            tracing::warn!(task = %id, %error, "a call that took long could not be handed off; it is tried again");
             self.hand_off_at = Some(Instant::now() + Duration::from_secs(1));
         }
     }
@@ -315,6 +375,8 @@ impl Server {
         let refused = CallError::Refused;
         let round = Round::open(&self.keys, caller, state).map_err(refused)?;
         let task = self.called_before(round.id, call).await?;
+        // Before anything is taken: the connection of the same call may be lost at this moment.
+        let attends = Attends::enter(self, round.id);
         let asked = of_round(&task, &round);
         for question in asked {
             let given = answers.iter().find(|(key, _)| *key == question.key);
@@ -349,7 +411,7 @@ impl Server {
         } else {
             round.first
         };
-        Ok(Joined { id: round.id, seen })
+        Ok(Joined { attends, seen })
     }
 
     /// The run that this caller started under its key, if it did.
@@ -366,10 +428,7 @@ impl Server {
             .map_err(|error| follow_error(error.into()))?;
         let Some(task) = found else { return Ok(None) };
         call.check(&task)?;
-        Ok(Some(Joined {
-            id: task.id,
-            seen: 0,
-        }))
+        Ok(Some(Joined::from_the_first(self, task.id)))
     }
 
     async fn called_before(&self, id: TaskId, call: &SameCall<'_>) -> Result<Task, CallError> {
@@ -384,11 +443,20 @@ impl Server {
     }
 }
 
-/// The run that a call joins.
-#[derive(Clone, Copy, Debug)]
+/// A call that joins a run.
 pub(crate) struct Joined {
-    pub(crate) id: TaskId,
-    pub(crate) seen: usize,
+    attends: Attends,
+    seen: usize,
+}
+
+impl Joined {
+    /// One to which all is new.
+    pub(crate) fn from_the_first(server: &Server, id: TaskId) -> Self {
+        Self {
+            attends: Attends::enter(server, id),
+            seen: 0,
+        }
+    }
 }
 
 /// What makes two calls the same.
@@ -430,5 +498,42 @@ fn follow_error(error: FollowError) -> CallError {
     match DispatchError::from(error) {
         DispatchError::Refused(error) | DispatchError::Run(error) => CallError::Refused(error),
         DispatchError::NoRoom { reason, .. } => CallError::NoRoom(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_given_up_by_the_last_who_leaves_without_having_heard() {
+        use Leave::{GivesUp, Heard, Unchanged};
+        let id = TaskId(uuid::Uuid::from_u128(1));
+        let rows: &[(&[Leave], bool)] = &[
+            (&[GivesUp], true),
+            (&[Heard], false),
+            (&[Unchanged], false),
+            // The one who came meanwhile hears it.
+            (&[GivesUp, Heard], false),
+            // And the one who was refused meanwhile does not.
+            (&[GivesUp, Unchanged], true),
+            (&[Unchanged, GivesUp], true),
+            (&[Heard, Unchanged], false),
+            (&[Heard, GivesUp], true),
+        ];
+        for (leave, expected) in rows {
+            let attending = Attending::default();
+            let seats: Vec<usize> = leave.iter().map(|_| attending.enter(id)).collect();
+            assert_eq!(attending.count(), leave.len());
+            let given_up: Vec<bool> = seats
+                .iter()
+                .zip(*leave)
+                .map(|(seat, how)| attending.leave(id, *seat, *how))
+                .collect();
+            let (last, before) = given_up.split_last().expect("somebody leaves");
+            assert_eq!(last, expected, "{leave:?}");
+            assert!(before.iter().all(|given_up| !given_up), "{leave:?}");
+            assert_eq!((attending.count(), attending.has(id)), (0, false));
+        }
     }
 }

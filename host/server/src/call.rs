@@ -15,6 +15,7 @@ use longshore_sandbox::sandbox::Prepared;
 use longshore_sandbox::target::Target;
 use longshore_tasks::store::StoreError;
 use longshore_tasks::task::{Reach, Status, Task};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::admission::Place;
@@ -53,6 +54,9 @@ pub(crate) enum CallError {
     /// There is no room now; nothing was started.
     NoRoom(RunReason),
 }
+
+/// The least that the end of a task is kept: whoever waits for it has to be told.
+const LEAST_RETENTION_MS: u64 = 10_000;
 
 /// A run that is to begin, and what was found out about it.
 pub(crate) struct Beginning<'r> {
@@ -133,6 +137,18 @@ impl Server {
         }
         let is_there = |registry: &Registry<Loaded>| registry.tool(request.tool).is_some();
         let registry = self.registry_where(request.presence, is_there).await?;
+        // First of all: the tool may be another one by now, or gone, and the call was in order when it came.
+        if let Some(key) = request.idempotency_key {
+            let arguments = strict(request.arguments)?;
+            let call = SameCall {
+                tool: request.tool,
+                arguments: &arguments,
+            };
+            if let Some(joined) = self.join_key(&caller, &call, key).await? {
+                let mode = mode_of(&registry, request.tool);
+                return Ok(self.joined(caller, joined, request.wishes, mode));
+            }
+        }
         let Some(Owned { entry, tool }) = registry.tool(request.tool) else {
             return Err(CallError::Refused(RpcError::invalid_params(format!(
                 "unknown tool {:?}: tools/list names the tools there are",
@@ -172,9 +188,7 @@ impl Server {
             ))
         })?;
         let arguments = request.arguments.map_or("{}", RawValue::get);
-        let value = longshore_protocol::json::strict_value(arguments).map_err(|fault| {
-            CallError::Refused(RpcError::invalid_params(format!("arguments: {fault}")))
-        })?;
+        let value = strict(request.arguments)?;
         if let Some(headers) = request.headers {
             for parameter in &schemas.headers {
                 let argument = parameter
@@ -195,16 +209,6 @@ impl Server {
                 list.join("; ")
             );
             return Ok(Answered::Result(ToolResult::error_text(&text, &self.info)));
-        }
-
-        if let Some(key) = request.idempotency_key {
-            let call = SameCall {
-                tool: request.tool,
-                arguments: &value,
-            };
-            if let Some(joined) = self.join_key(&caller, &call, key).await? {
-                return Ok(self.joined(caller, joined, request.wishes, tool.task_mode));
-            }
         }
 
         let beginning = Beginning {
@@ -276,10 +280,7 @@ impl Server {
             if is_task {
                 return Ok(Answered::Task(Box::new(row)));
             }
-            let joined = Joined {
-                id: row.id,
-                seen: 0,
-            };
+            let joined = Joined::from_the_first(self, row.id);
             return Ok(self.joined(caller, joined, request.wishes, tool.task_mode));
         }
 
@@ -302,10 +303,7 @@ impl Server {
         request: CallRequest<'_>,
         state: &str,
     ) -> Result<Answered, CallError> {
-        let arguments = request.arguments.map_or("{}", RawValue::get);
-        let value = longshore_protocol::json::strict_value(arguments).map_err(|fault| {
-            CallError::Refused(RpcError::invalid_params(format!("arguments: {fault}")))
-        })?;
+        let value = strict(request.arguments)?;
         let call = SameCall {
             tool: request.tool,
             arguments: &value,
@@ -313,11 +311,7 @@ impl Server {
         let joined = self
             .join_round(&caller, &call, state, request.answers)
             .await?;
-        // The run goes on also if its tool was removed meanwhile.
-        let mode = self
-            .registry()
-            .tool(request.tool)
-            .map_or(TaskMode::Auto, |owned| owned.tool.task_mode);
+        let mode = mode_of(&self.registry(), request.tool);
         Ok(self.joined(caller, joined, request.wishes, mode))
     }
 
@@ -329,12 +323,10 @@ impl Server {
         wishes: Wishes,
         mode: TaskMode,
     ) -> Answered {
-        let Joined { id, seen } = joined;
         let may_be_handed_off =
             self.settings.handoff && !caller.capabilities.tasks && mode != TaskMode::Never;
         let joining = Joining {
-            id,
-            seen,
+            joined,
             wishes,
             may_be_handed_off,
         };
@@ -385,7 +377,9 @@ impl Server {
             limits: self.settings.limits.clone(),
             deadline_at: now.plus(deadline_ms.map_or(most, |asked| asked.min(most))),
             retention_ms: retention_ms.map_or(self.settings.retention_ms, |wanted| {
-                wanted.clamp(1, self.settings.retention_ms)
+                wanted
+                    .max(LEAST_RETENTION_MS)
+                    .min(self.settings.retention_ms)
             }),
             given: answers
                 .iter()
@@ -396,6 +390,19 @@ impl Server {
         };
         Ok((call, prepared, place))
     }
+}
+
+/// The mode of a tool. A run goes on also if its tool was removed meanwhile.
+fn mode_of(registry: &Registry<Loaded>, tool: &str) -> TaskMode {
+    let owned = registry.tool(tool);
+    owned.map_or(TaskMode::Auto, |owned| owned.tool.task_mode)
+}
+
+fn strict(arguments: Option<&RawValue>) -> Result<Value, CallError> {
+    let text = arguments.map_or("{}", RawValue::get);
+    longshore_protocol::json::strict_value(text).map_err(|fault| {
+        CallError::Refused(RpcError::invalid_params(format!("arguments: {fault}")))
+    })
 }
 
 fn capability(requirement: Requirement) -> Capability {

@@ -61,7 +61,7 @@ mod tests {
         let second = holds.hold(&one);
         assert!(holds.has(&one) && !holds.has(&other));
         drop(first);
-        assert_eq!(holds.digests(), [one.clone()]);
+        assert!(holds.has(&one) && holds.digests().len() == 1);
         drop(second);
         assert!(!holds.has(&one));
         assert!(holds.digests().is_empty());

@@ -200,6 +200,9 @@ impl Sessions {
             for session in &over {
                 live.remove(&session.id);
             }
+            for session in live.values() {
+                session.streams().sweep(now);
+            }
             over
         };
         for session in over {

@@ -73,6 +73,14 @@ async fn a_call_is_a_task_if_its_client_asks_for_one() {
         result
     );
 
+    // However little it is to be kept, whoever waits hears its end.
+    let hello = json!({ "name": "Ada" });
+    let task = start(&session, "hello", hello, json!({ "ttl": 0 })).await;
+    let again = session
+        .result("tasks/result", json!({ "taskId": id(&task) }))
+        .await;
+    assert_eq!(again["content"], result["content"]);
+
     // Whoever does not ask waits.
     let result = session
         .result(

@@ -3,12 +3,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::talk::{Spoken, Talk};
 use super::{Session, Use};
+
+/// How long a client may take to come back for what it lost at the end of a stream.
+const COMES_BACK: Duration = Duration::from_secs(60);
 
 /// What a stream takes without its events.
 const KEPT_BYTES: usize = size_of::<Kept>() + size_of::<Arc<Kept>>();
@@ -34,6 +39,15 @@ impl Streams {
         for stream in std::mem::take(&mut self.live).into_values() {
             stream.close();
         }
+    }
+
+    /// Lets go of those that were read to their end a while ago: whoever lost the last of it has had the time to come
+    /// back.
+    pub(super) fn sweep(&mut self, now: Instant) {
+        self.live.retain(|_, stream| {
+            let through_at = stream.inner.lock().through_at;
+            through_at.is_none_or(|at| now.saturating_duration_since(at) < COMES_BACK)
+        });
     }
 
     /// Lets go of the oldest that have ended, until the rest is as little as may be kept.
@@ -75,6 +89,8 @@ struct Inner {
     is_read: bool,
     /// The client knows how to come back.
     is_known: bool,
+    /// When all of it had been handed to a connection. Whether the client got it nobody knows.
+    through_at: Option<Instant>,
 }
 
 /// One message under its number.
@@ -207,7 +223,6 @@ impl Session {
             stream: Arc::clone(stream),
             mine,
             after,
-            is_through: false,
             used: self.enter(),
         }
     }
@@ -229,8 +244,6 @@ pub(crate) struct Reader {
     changed: watch::Receiver<()>,
     mine: u64,
     after: u64,
-    /// It has seen that nothing comes any more, so that all before is on its way.
-    is_through: bool,
     used: Use,
 }
 
@@ -244,7 +257,7 @@ impl Drop for Reader {
         if !inner.ended {
             return;
         }
-        let is_over = !inner.is_known || self.is_through;
+        let is_over = !inner.is_known;
         drop(inner);
         let mut streams = self.used.0.streams();
         if is_over {
@@ -281,7 +294,7 @@ impl Reader {
         loop {
             self.changed.mark_unchanged();
             {
-                let inner = self.stream.inner.lock();
+                let mut inner = self.stream.inner.lock();
                 if inner.readers != self.mine {
                     return None;
                 }
@@ -291,7 +304,7 @@ impl Reader {
                     return Some(event.clone());
                 }
                 if inner.ended {
-                    self.is_through = true;
+                    inner.through_at = Some(Instant::now());
                     return None;
                 }
             }
