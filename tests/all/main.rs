@@ -3,6 +3,7 @@
 mod canary;
 mod carriers;
 mod command;
+mod desktop;
 mod gone;
 mod guests;
 mod house;

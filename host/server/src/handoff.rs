@@ -25,8 +25,6 @@ use crate::server::Server;
 const WAIT: &str = "longshore_task_wait";
 const LIST: &str = "longshore_task_list";
 const CANCEL: &str = "longshore_task_cancel";
-/// How long one call of `longshore_task_wait` takes at most: less than the half minute after which many clients give up.
-const WAITS: Duration = Duration::from_secs(25);
 /// Tasks that are listed.
 const LISTED: usize = 50;
 
@@ -34,7 +32,7 @@ const LISTED: usize = 50;
 pub(crate) const DESCRIPTORS: [&str; 3] = [
     r#"{"name":"longshore_task_cancel","title":"Cancel a task","description":"Asks a task to stop. Use it only if its result is not wanted any more.","inputSchema":{"type":"object","properties":{"taskId":{"type":"string","description":"The id of the task."}},"required":["taskId"],"additionalProperties":false},"annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":false}}"#,
     r#"{"name":"longshore_task_list","title":"List tasks","description":"Lists your tasks, the newest first, with their ids and how they stand.","inputSchema":{"type":"object","additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#,
-    r#"{"name":"longshore_task_wait","title":"Wait for a task","description":"Waits up to 25 seconds for a task and returns its result as soon as there is one; else it says how the task stands, and is to be called again. A call of a tool that takes long names the id of its task.","inputSchema":{"type":"object","properties":{"taskId":{"type":"string","description":"The id of the task."}},"required":["taskId"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#,
+    r#"{"name":"longshore_task_wait","title":"Wait for a task","description":"Waits for a task and returns its result as soon as there is one. If that takes too long for one call, it says how the task stands instead, and is to be called again. A call of a tool that takes long names the id of its task.","inputSchema":{"type":"object","properties":{"taskId":{"type":"string","description":"The id of the task."}},"required":["taskId"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#,
 ];
 
 /// What is told in place of a result to a client that does not know tasks.
@@ -161,7 +159,7 @@ impl Server {
             server: self.clone(),
             caller,
             id,
-            until: Instant::now() + WAITS,
+            until: Instant::now() + Duration::from_millis(self.settings.follow_ms),
             asides,
         })))
     }

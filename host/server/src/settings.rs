@@ -31,6 +31,9 @@ pub struct Settings {
     pub hold_ms: u64,
     /// The same for a client that hears of progress meanwhile, which keeps it patient for longer.
     pub hold_progress_ms: u64,
+    /// How long one call of `longshore_task_wait` takes at most, in milliseconds: such a client gives up on it as soon as
+    /// on any other.
+    pub follow_ms: u64,
     /// Whether that is done at all, and its tools are listed.
     pub handoff: bool,
     /// How long the questions of a call wait for the call to be made again with the answers, in milliseconds.
@@ -137,6 +140,7 @@ impl Default for Settings {
             handoff: true,
             round_ms: 15 * 60_000,
             deadline_ms: 7 * 24 * 3_600_000,
+            follow_ms: 25_000,
             retention_ms: 24 * 3_600_000,
             durable: true,
             journal_every_ms: 250,

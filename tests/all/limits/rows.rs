@@ -15,7 +15,7 @@ pub(super) enum AtZero {
 use AtZero::{NoNumber, Refused, Serves};
 
 /// Settings that bound nothing: they say how fast and how often.
-pub(super) const NO_LIMITS: [(&str, AtZero); 23] = [
+pub(super) const NO_LIMITS: [(&str, AtZero); 24] = [
     ("listen", NoNumber),
     ("components.dir", NoNumber),
     ("components.poll_ms", Refused),
@@ -34,6 +34,7 @@ pub(super) const NO_LIMITS: [(&str, AtZero); 23] = [
     ("beat_ms", Refused),
     ("hold_ms", Serves),
     ("hold_progress_ms", Serves),
+    ("follow_ms", Serves),
     ("round_ms", Refused),
     ("journal_every_ms", Serves),
     ("warm_ms", Serves),
