@@ -250,6 +250,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("write_s", "time in which a client takes in none of its answer", |n| U64(&mut n.server.write_s)).s().at_least(1),
     key("listeners", "clients that listen at the same time", |n| Usize(&mut n.server.listeners)),
     key("listeners_each", "of those, the ones of one caller", |n| Usize(&mut n.server.listeners_each)),
+    key("listen_s", "time after which one of them has to ask again, over HTTP", |n| U64(&mut n.server.listen_s)).s().at_least(1),
     key("listen_tasks", "tasks that one of them listens to", |n| Usize(&mut n.server.listen_tasks)),
     key("listen_resources", "resources that one of them listens to", |n| Usize(&mut n.server.listen_resources)),
     key("early_polls", "early polls of one caller that wait for news", |n| Usize(&mut n.server.early_polls)),

@@ -11,6 +11,7 @@ use longshore_protocol::response;
 use longshore_protocol::result::write_listen_end;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::task::Task;
+use tokio::time::Instant;
 
 use crate::bus::{Full, Listener, Subscription, Told, Wanted};
 use crate::dispatch::DispatchError;
@@ -184,12 +185,28 @@ impl Listening {
             Told::Task(task) => notification::task_changed(&self.id, &task),
             Told::List(family) => notification::list_changed(&self.id, family),
             Told::Resource(uri) => notification::resource_updated(&self.id, &uri),
-            Told::Closed => {
-                self.next = Next::Nothing;
-                response::result_with(&self.id, 0, |out| {
-                    write_listen_end(out, &self.id, &self.server.info);
-                })
-            }
+            Told::Closed => self.end(),
+        })
+    }
+
+    /// The next message, or the last once that time has come; none after the last.
+    pub(crate) async fn next_until(&mut self, time: Instant) -> Option<String> {
+        if matches!(self.next, Next::Nothing) {
+            return None;
+        }
+        tokio::select! {
+            // However much there is to tell.
+            biased;
+            () = tokio::time::sleep_until(time) => Some(self.end()),
+            told = self.next() => told,
+        }
+    }
+
+    /// The last message.
+    fn end(&mut self) -> String {
+        self.next = Next::Nothing;
+        response::result_with(&self.id, 0, |out| {
+            write_listen_end(out, &self.id, &self.server.info);
         })
     }
 }

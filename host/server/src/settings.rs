@@ -89,6 +89,9 @@ pub struct Settings {
     pub listeners: usize,
     /// Of those, the ones of one caller.
     pub listeners_each: usize,
+    /// How long one of them is told over HTTP, in seconds, before it has to ask again. A proxy may hold the connection of a
+    /// client that is long gone, and read on in its place: nothing else would tell it from one that listens.
+    pub listen_s: u64,
     /// Tasks that one of them may name: each is read when it begins, and is news that may wait for it.
     pub listen_tasks: usize,
     /// Resources that one of them may name: each is compared with every template that there is.
@@ -137,10 +140,10 @@ impl Default for Settings {
             beat_ms: 10_000,
             hold_ms: 25_000,
             hold_progress_ms: 240_000,
+            follow_ms: 25_000,
             handoff: true,
             round_ms: 15 * 60_000,
             deadline_ms: 7 * 24 * 3_600_000,
-            follow_ms: 25_000,
             retention_ms: 24 * 3_600_000,
             durable: true,
             journal_every_ms: 250,
@@ -164,6 +167,7 @@ impl Default for Settings {
             write_s: 30,
             listeners: 1_024,
             listeners_each: 1_024,
+            listen_s: 6 * 3_600,
             listen_tasks: 100,
             listen_resources: 100,
             early_polls: 64,

@@ -7,6 +7,7 @@ use longshore_tests::component::{Made, Tool};
 use longshore_tests::events;
 use longshore_tests::http::Reply;
 use longshore_tests::process::Server;
+use longshore_tests::session::{NEWEST, Session};
 use longshore_tests::wait;
 use serde_json::{Value, json};
 
@@ -238,6 +239,31 @@ pub(super) fn listeners(server: &Server, count: u64) -> Reaching<'_> {
         })
         .await;
         told
+    })
+}
+
+/// Listens in both eras until it is ended, or not at all.
+pub(super) fn listen(server: &Server, to_the_end: u64) -> Reaching<'_> {
+    Box::pin(async move {
+        let filter = listening(&json!({ "toolsListChanged": true }));
+        let request = server.client().request("subscriptions/listen", filter);
+        let mut alone = events::open(server.address, &request).await;
+        let session = Session::open(server.address, NEWEST, json!({})).await;
+        let mut in_session = session.listen(None).await;
+        assert!(alone.is_stream() && in_session.is_stream());
+        let first = alone.next().await.expect("the acknowledgement");
+        assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+        if to_the_end == 0 {
+            return Ok(());
+        }
+        let [last] = alone.rest().await.try_into().expect("there is no news");
+        assert_eq!(last["id"], request["id"], "{last}");
+        assert_eq!(last["result"]["resultType"], "complete", "{last}");
+        assert_eq!(in_session.next().await, None);
+        // It may ask again.
+        assert!(events::open(server.address, &request).await.is_stream());
+        assert!(session.listen(None).await.is_stream());
+        Err("closed".to_owned())
     })
 }
 

@@ -111,6 +111,7 @@ fn of_the_server() -> Vec<Row> {
         Row::exact("early_polls", 2, "queue-full", life::early_polls).with(LATE).on(&["sleep"]).at_zero(1),
         Row::exact("listeners", 2, "busy", life::listeners).at_zero(1),
         Row::exact("listeners_each", 2, "queue-full", life::listeners).at_zero(1),
+        Row::between("listen_s", 1, 0, 1, "closed", life::listen),
         Row::exact("listen_tasks", 2, "too-many", life::listen_tasks).at_zero(1),
         Row::exact("sessions", 2, "busy", sessions::open).at_zero(1),
         Row::exact("sessions_each", 2, "queue-full", sessions::open).at_zero(1),

@@ -16,6 +16,7 @@ use longshore_protocol::meta;
 use longshore_protocol::response;
 use longshore_protocol::session::INITIALIZE;
 use longshore_protocol::version::Revision;
+use tokio::time::Instant;
 
 use super::body::{self, Most};
 use super::session::{self, SESSION_ID};
@@ -184,8 +185,9 @@ async fn answer(
         Ok(Answer::Held(held)) => Served::Held(id.clone(), held),
         Ok(Answer::Late(late)) => Served::Late(id.clone(), late),
         Ok(Answer::Listening(listening)) => {
-            let messages = stream::unfold(listening, |mut listening| async {
-                Some((listening.next().await?, listening))
+            let over_at = Instant::now() + Duration::from_secs(app.server.settings.listen_s);
+            let messages = stream::unfold(listening, move |mut listening| async move {
+                Some((listening.next_until(over_at).await?, listening))
             });
             Served::Now(events::respond(messages))
         }

@@ -191,9 +191,12 @@ pub(super) fn listen(app: &App, headers: &HeaderMap) -> Response {
         };
     }
     match News::of(&session, &app.server.bus) {
-        Ok(news) => events::respond(stream::unfold(news, |mut news| async {
-            Some((news.next().await?, news))
-        })),
+        Ok(news) => {
+            let over = tokio::time::sleep(Duration::from_secs(app.server.settings.listen_s));
+            let messages =
+                stream::unfold(news, |mut news| async { Some((news.next().await?, news)) });
+            events::respond(messages.take_until(over))
+        }
         Err(full) => fail_as(None, no_listener(full), Era::Requests),
     }
 }
