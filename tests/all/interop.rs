@@ -13,3 +13,4 @@ mod fastmcp;
 mod mcp_sdk;
 mod rmcp_client;
 mod script;
+mod shapes;

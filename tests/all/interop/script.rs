@@ -100,7 +100,7 @@ impl Language {
     }
 
     /// The program about to run that script.
-    async fn command(self, file: &str) -> Command {
+    pub(super) async fn command(self, file: &str) -> Command {
         let interpreter = self.interpreter().await;
         let script = self.folder().join(file);
         let mut command = Command::new(&interpreter);
@@ -135,7 +135,7 @@ pub(super) struct Script {
 }
 
 /// Runs a program to its end and gives back what it printed.
-async fn output(command: &mut Command, what: &str, most: Duration) -> String {
+pub(super) async fn output(command: &mut Command, what: &str, most: Duration) -> String {
     let output = tokio::time::timeout(most, command.kill_on_drop(true).output()).await;
     let output = output
         .unwrap_or_else(|_| panic!("{what}: not within {most:?}"))
