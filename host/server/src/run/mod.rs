@@ -596,6 +596,8 @@ impl Server {
     fn over_at_once(&self, call: &CallFacts, log: &Log, turns: &Turns, ended: Ended) -> Reply {
         turns.note(Duration::from_micros(ended.cpu_us));
         let (outcome, output) = driver::came_of(self, call, log, None, ended);
+        // A run of its own has a span that says all this, which would cost more here than the call.
+        tracing::debug!(call = %call.id, component = call.component, target = call.target.name(), traceparent = call.traceparent, "the call has ended");
         self.runs.outputs.lock().keep(call.id, output);
         Reply::Ended(wire::held_result(outcome))
     }

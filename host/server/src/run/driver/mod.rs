@@ -500,6 +500,7 @@ impl Driver {
         match std::mem::replace(&mut self.carrier, Carrier::Lost) {
             Carrier::Held { answer, .. } => {
                 let _caller_is_gone = answer.send(Reply::Ended(wire::held_result(outcome)));
+                tracing::debug!("the call has ended");
             }
             Carrier::Task(row) => {
                 self.carrier = Carrier::Task(row);
