@@ -4,6 +4,7 @@ mod canary;
 mod carriers;
 mod command;
 mod desktop;
+mod edges;
 mod gone;
 mod guests;
 mod house;

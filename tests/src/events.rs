@@ -67,9 +67,30 @@ pub async fn open_with(
     headers: &[(String, String)],
     body: String,
 ) -> Answer {
-    let stream = TcpStream::connect(address)
+    let way = Way {
+        through: address,
+        host: address,
+    };
+    open_by(way, method, headers, body).await
+}
+
+/// How a request reaches a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Whom it is sent to: the server, or somebody who passes it on.
+    pub through: SocketAddr,
+    /// Where the server is.
+    pub host: SocketAddr,
+}
+
+/// The same by way of somebody else.
+///
+/// # Panics
+/// If there is no answer.
+pub async fn open_by(way: Way, method: &str, headers: &[(String, String)], body: String) -> Answer {
+    let stream = TcpStream::connect(way.through)
         .await
-        .expect("the server listens");
+        .expect("somebody listens");
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .expect("a new connection is open");
@@ -79,7 +100,7 @@ pub async fn open_with(
     let mut sent = http::Request::builder()
         .method(method)
         .uri("/mcp")
-        .header("host", address.to_string());
+        .header("host", way.host.to_string());
     for (name, value) in headers {
         sent = sent.header(name, value);
     }

@@ -31,6 +31,8 @@ pub struct Options {
     pub components: Vec<PathBuf>,
     /// Further arguments.
     pub arguments: Vec<String>,
+    /// Variables of its environment.
+    pub variables: Vec<(String, String)>,
     /// Whether a test wants the server while it still makes its components ready.
     pub early: bool,
 }
@@ -93,6 +95,7 @@ impl Server {
     /// If it does not get ready.
     pub async fn start_in(data: Arc<TempDir>, options: Options) -> Self {
         let mut child = command(data.path())
+            .envs(options.variables.iter().cloned())
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--json"])
             .args(options.own_tools())
