@@ -94,6 +94,38 @@ pub(super) const GUESTS: [&str; 7] = [
     "tool-error",
 ];
 
+/// A component that has something to read and to fill in, and nothing to call.
+pub(super) const LIBRARY: &str = "cookbook";
+
+/// What every client sees of it, by the rules of that revision.
+pub(super) fn library(revision: &str) -> Value {
+    // MCP 2026-07-28 took the code of its own away.
+    let missing = if revision == "2026-07-28" {
+        -32602
+    } else {
+        -32002
+    };
+    json!({
+        "what": "library",
+        "resources": ["recipe:all"],
+        "templates": ["recipe:{dish}"],
+        "prompts": ["plan-meal"],
+        "read": [
+            "recipe:all",
+            "text/plain",
+            "omelette\npancakes\nporridge",
+            "Beat three eggs with salt. Fry them in butter, and fold.",
+        ],
+        "missing": missing,
+        "prompt": [
+            ["user", "Plan a meal for two with omelette."],
+            ["assistant", "It is made like this: Beat three eggs with salt. Fry them in butter, and fold."],
+            ["user", "What goes with it?"],
+        ],
+        "proposed": [["pancakes", "porridge"], ["omelette"]],
+    })
+}
+
 /// How many of the cases become tasks.
 pub(super) fn tasks(cases: &[Case]) -> usize {
     cases

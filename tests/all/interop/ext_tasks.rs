@@ -25,15 +25,14 @@ const LISTENING: Script = Script {
     ..SCRIPT
 };
 
+fn options() -> Options {
+    // It waits for the whole interval before its first poll.
+    Options::with_guests(&GUESTS).set("poll_interval_ms", 100)
+}
+
 #[tokio::test]
 async fn lists_calls_polls_answers_and_cancels() {
-    // It waits for the whole interval before its first poll.
-    let options = Options::with_guests(&GUESTS).set("poll_interval_ms", 100);
-    let said = SCRIPT.drive(Way::POLLING, options).await;
-    let cases = cases::all();
-    assert!(count(&said, "tasks/get") >= cases::tasks(&cases));
-    assert_eq!(count(&said, "tasks/update"), cases::questions(&cases));
-    assert_eq!(count(&said, "tasks/cancel"), 1);
+    let said = SCRIPT.poll(options()).await;
     for (name, id) in names(&said) {
         assert_eq!(name, id);
     }
@@ -57,21 +56,12 @@ async fn is_told_of_its_tasks_and_never_polls() {
     assert_eq!(count(&said, "subscriptions/listen"), cases::tasks(&cases));
 }
 
-/// Without tasks, in a session: what is asked comes on the call's own stream.
 #[tokio::test]
 async fn holds_a_session_and_answers_in_it() {
-    let said = SCRIPT
-        .drive(Way::SESSION, Options::with_guests(&GUESTS))
-        .await;
-    assert_eq!(count(&said, "initialize"), 1);
-    assert_eq!(count(&said, "tools/call"), cases::held().len());
+    SCRIPT.hold_a_session(options()).await;
 }
 
 #[tokio::test]
 async fn does_the_same_over_pipes() {
-    for way in [Way::PIPES, Way::SESSION_ON_PIPES] {
-        // It waits for the whole interval before its first poll.
-        let options = Options::with_guests(&GUESTS).set("poll_interval_ms", 100);
-        SCRIPT.drive(way, options).await;
-    }
+    SCRIPT.talk_over_pipes(&options()).await;
 }

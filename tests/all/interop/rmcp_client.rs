@@ -1,7 +1,8 @@
 //! The client of the Rust SDK.
 
-use std::process::Stdio;
-use std::sync::Arc;
+mod library;
+mod piped;
+
 use std::time::Duration;
 
 use longshore_tests::process::{Options, Server};
@@ -13,25 +14,29 @@ use rmcp::model::{
     InputRequest, JsonObject, ProtocolVersion, SubscriptionFilter, TASKS_EXTENSION_ID, TaskPayload,
     TaskStatus, UpdateTaskParams,
 };
-use rmcp::service::{
-    ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService, RxJsonRpcMessage,
-    TxJsonRpcMessage,
-};
-use rmcp::transport::{StreamableHttpClientTransport, Transport};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService};
+use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use rmcp::{ClientHandler, RoleClient, ServiceError};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout};
-use tokio::sync::Mutex;
 
+use self::piped::Piped;
 use super::script::tell_lacks;
 
 type Client = RunningService<RoleClient, ClientConfig>;
 
 async fn connect(server: &Server, capabilities: ClientCapabilities) -> Client {
-    let config = ClientConfig::new(capabilities, Implementation::new("longshore-tests", "0"));
     let transport =
         StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", server.address));
+    connect_by(transport, capabilities).await
+}
+
+/// The newest revision, over whatever it comes.
+async fn connect_by<T, E, A>(transport: T, capabilities: ClientCapabilities) -> Client
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let config = ClientConfig::new(capabilities, Implementation::new("longshore-tests", "0"));
     let mode = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: None,
@@ -336,61 +341,6 @@ async fn holds_a_session_and_answers_in_it() {
     .await;
 }
 
-/// The pipes of a server, for a client that brings none of its own.
-struct Piped {
-    _child: Child,
-    input: Arc<Mutex<ChildStdin>>,
-    output: Lines<BufReader<ChildStdout>>,
-}
-
-impl Piped {
-    fn start(data: &std::path::Path, examples: &[&str]) -> Self {
-        let mut child = longshore_tests::process::command(data)
-            .args(["serve", "--stdio"])
-            .args(
-                examples
-                    .iter()
-                    .map(|name| longshore_tests::guests::component(name)),
-            )
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the server can be started");
-        Self {
-            input: Arc::new(Mutex::new(child.stdin.take().expect("stdin is a pipe"))),
-            output: BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines(),
-            _child: child,
-        }
-    }
-}
-
-impl Transport<RoleClient> for Piped {
-    type Error = std::io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let input = Arc::clone(&self.input);
-        async move {
-            let mut line = serde_json::to_string(&message)?;
-            line.push('\n');
-            input.lock().await.write_all(line.as_bytes()).await
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let line = self.output.next_line().await.ok()??;
-        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.input.lock().await.shutdown().await
-    }
-}
-
 #[tokio::test]
 async fn does_the_same_over_pipes() {
     let data = longshore_tests::pipes::data();
@@ -407,14 +357,7 @@ async fn does_the_same_over_pipes() {
 
     let mut capabilities = ClientCapabilities::default();
     capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), JsonObject::new())].into());
-    let mode = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: None,
-    };
-    let client = ClientConfig::new(capabilities, Implementation::new("longshore-tests", "0"))
-        .serve_with_lifecycle(Piped::start(data.path(), &guests), mode)
-        .await
-        .expect("the client finds a server that it understands");
+    let client = connect_by(Piped::start(data.path(), &guests), capabilities).await;
     let info = client
         .peer()
         .peer_info()

@@ -134,6 +134,10 @@ pub(super) struct Script {
     pub(super) lacks: &'static [&'static str],
 }
 
+/// What the TypeScript SDK makes of a resource that is not there.
+const NO_OLDER_CODE: &str =
+    "the code of older revisions for a missing resource: it shows the newest one's";
+
 /// Runs a program to its end and gives back what it printed.
 pub(super) async fn output(command: &mut Command, what: &str, most: Duration) -> String {
     let output = tokio::time::timeout(most, command.kill_on_drop(true).output()).await;
@@ -154,7 +158,8 @@ pub(super) async fn output(command: &mut Command, what: &str, most: Duration) ->
 
 impl Script {
     /// Puts the cases to a server by way of that client, and gives back what it said on the wire.
-    pub(super) async fn drive(&self, way: Way, options: Options) -> Vec<Said> {
+    pub(super) async fn drive(&self, way: Way, mut options: Options) -> Vec<Said> {
+        options.components.push(guests::component(cases::LIBRARY));
         let mut command = self.language.command(self.file).await;
         let cases = if way.has_tasks() {
             cases::all()
@@ -190,6 +195,30 @@ impl Script {
         }
     }
 
+    /// Has a client call and follow its tasks by asking for them, as all of them can.
+    pub(super) async fn poll(&self, options: Options) -> Vec<Said> {
+        let said = self.drive(Way::POLLING, options).await;
+        let cases = cases::all();
+        assert!(count(&said, "tasks/get") >= cases::tasks(&cases));
+        assert_eq!(count(&said, "tasks/update"), cases::questions(&cases));
+        assert_eq!(count(&said, "tasks/cancel"), 1);
+        said
+    }
+
+    /// The same without tasks, in a session: what is asked comes on the call's own stream.
+    pub(super) async fn hold_a_session(&self, options: Options) {
+        let said = self.drive(Way::SESSION, options).await;
+        assert_eq!(count(&said, "initialize"), 1);
+        assert_eq!(count(&said, "tools/call"), cases::held().len());
+    }
+
+    /// Both over pipes.
+    pub(super) async fn talk_over_pipes(&self, options: &Options) {
+        for way in [Way::PIPES, Way::SESSION_ON_PIPES] {
+            self.drive(way, options.clone()).await;
+        }
+    }
+
     async fn run(&self, command: &mut Command, way: Way, reached: &Value, cases: &[Case]) {
         let given = json!({
             "way": reached,
@@ -207,7 +236,7 @@ impl Script {
     }
 
     fn check(&self, way: Way, cases: &[Case], seen: &[Value]) {
-        let [client, list, rest @ ..] = seen else {
+        let [client, list, library, rest @ ..] = seen else {
             panic!("too little: {seen:?}");
         };
         assert_eq!(
@@ -215,6 +244,12 @@ impl Script {
             &json!({ "what": "client", "name": self.name, "revision": way.revision, "server": "longshore" })
         );
         assert_eq!(list, &json!({ "what": "list", "tools": cases::GUESTS }));
+        let mut expected = cases::library(way.revision);
+        if self.language == Language::JavaScript && expected["missing"] == -32002 {
+            expected["missing"] = json!(-32602);
+            tell_lacks(self.name, &[NO_OLDER_CODE]);
+        }
+        assert_eq!(library, &expected);
         let (called, lacks) = rest
             .split_at_checked(cases.len())
             .expect("every case has its line");

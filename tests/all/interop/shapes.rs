@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::time::Duration;
 
+use longshore_tests::mcp::Client;
 use longshore_tests::pipes::data;
-use longshore_tests::session::{NEWEST, OLDEST};
+use longshore_tests::process::{Options, Server};
+use longshore_tests::session::{NEWEST, OLDEST, post};
 use serde_json::{Value, json};
 
 use super::script::{Language, output};
@@ -176,6 +178,17 @@ async fn of_2025_11_25_fits_the_types_of_its_schema() {
     assert_kinds(&seen, &expected);
 }
 
+/// What is only said over HTTP.
+async fn of_a_header_that_does_not_fit() -> Value {
+    let server = Server::start(Options::default()).await;
+    let request = server.client().request("tools/list", json!({}));
+    let mut headers = Client::headers(&request);
+    headers.retain(|(name, _)| name != "mcp-method");
+    let reply = post(server.address, &headers, &request).await;
+    let message = reply.json();
+    json!({ "revision": MODERN, "kind": "error", "method": "tools/list", "message": message })
+}
+
 #[tokio::test]
 async fn of_2026_07_28_fits_the_types_of_its_schema_and_of_the_extension() {
     let data = data();
@@ -183,8 +196,11 @@ async fn of_2026_07_28_fits_the_types_of_its_schema_and_of_the_extension() {
     ear.speak_nonsense().await;
     ear.hear_requests().await;
     ear.hear_tasks().await;
-    let seen = check(&ear.close().await).await;
+    let mut heard = ear.close().await;
+    heard.push(of_a_header_that_does_not_fit().await);
+    let seen = check(&heard).await;
     let expected = [
+        "error -32020",
         "error -32021",
         "error -32022",
         "error -32600",

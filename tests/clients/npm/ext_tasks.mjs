@@ -131,6 +131,31 @@ async function callAndWait(client, kase) {
   }
 }
 
+// What there is to read and to fill in.
+async function library(client) {
+  const read = async (uri) => (await client.readResource({ uri })).contents[0];
+  const listed = await read('recipe:all');
+  const missing = await read('recipe:gruel').then(
+    () => null,
+    (failed) => failed.code,
+  );
+  const { messages } = await client.getPrompt({ name: 'plan-meal', arguments: { dish: 'omelette' } });
+  const proposed = async (ref, value) =>
+    (await client.complete({ ref, argument: { name: 'dish', value } })).completion.values;
+  say('library', {
+    resources: (await client.listResources()).resources.map((resource) => resource.uri),
+    templates: (await client.listResourceTemplates()).resourceTemplates.map((template) => template.uriTemplate),
+    prompts: (await client.listPrompts()).prompts.map((prompt) => prompt.name),
+    read: [listed.uri, listed.mimeType, listed.text, (await read('recipe:omelette')).text],
+    missing,
+    prompt: messages.map(({ role, content }) => [role, content.text]),
+    proposed: [
+      await proposed({ type: 'ref/prompt', name: 'plan-meal' }, 'p'),
+      await proposed({ type: 'ref/resource', uri: 'recipe:{dish}' }, 'o'),
+    ],
+  });
+}
+
 async function lacks(client) {
   if (!showsGrants) say('lacks', { feature: 'the task ids that a subscription was granted: honoredFilter leaves them out' });
   try {
@@ -166,6 +191,7 @@ say('client', {
   server: client.getServerVersion().name,
 });
 say('list', { tools: (await client.listTools()).tools.map((tool) => tool.name) });
+await library(client);
 for (const kase of cases) {
   answer = kase.answer;
   say(kase.what, await call(client, session, kase));

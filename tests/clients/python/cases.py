@@ -34,6 +34,35 @@ def failed(error: dict) -> dict:
     return {"end": "failed", "code": error["code"], "reason": (error.get("data") or {}).get("reason")}
 
 
+async def library(resources, templates, prompts, read, get, complete) -> None:
+    """What there is to read and to fill in. The last three are asked for one thing each."""
+    from mcp import types
+    from mcp.shared.exceptions import MCPError
+
+    (listed,), (dish,) = await read("recipe:all"), await read("recipe:omelette")
+    try:
+        await read("recipe:gruel")
+        missing = None
+    except MCPError as failed:
+        missing = failed.error.code
+    prompt = await get("plan-meal", {"dish": "omelette"})
+    of_prompt = types.PromptReference(type="ref/prompt", name="plan-meal")
+    of_template = types.ResourceTemplateReference(type="ref/resource", uri="recipe:{dish}")
+    say(
+        "library",
+        resources=[str(resource.uri) for resource in resources],
+        templates=[template.uri_template for template in templates],
+        prompts=[prompt.name for prompt in prompts],
+        read=[str(listed.uri), listed.mime_type, listed.text, dish.text],
+        missing=missing,
+        prompt=[[message.role, message.content.text] for message in prompt.messages],
+        proposed=[
+            await complete(of_prompt, {"name": "dish", "value": "p"}),
+            await complete(of_template, {"name": "dish", "value": "o"}),
+        ],
+    )
+
+
 def run(main) -> None:
     given = json.loads(sys.argv[1])
     asyncio.run(main(given["way"], given["cases"]))

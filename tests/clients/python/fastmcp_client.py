@@ -61,6 +61,20 @@ async def lacks(client, given) -> None:
         cases.say("lacks", feature="code and data of a failed task whose call it follows: the message only")
 
 
+async def library(client) -> None:
+    async def complete(of, argument):
+        return (await client.complete(of, argument)).values
+
+    await cases.library(
+        await client.list_resources(),
+        await client.list_resource_templates(),
+        await client.list_prompts(),
+        client.read_resource,
+        client.get_prompt,
+        complete,
+    )
+
+
 async def main(way, given) -> None:
     answers = Answers()
     async with connect(way, answers) as client:
@@ -71,6 +85,7 @@ async def main(way, given) -> None:
             server=client.server_info.name,
         )
         cases.say("list", tools=[tool.name for tool in await client.list_tools()])
+        await library(client)
         for case in given:
             answers.case = case
             is_session = way["mode"] == "legacy"

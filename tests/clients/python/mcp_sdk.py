@@ -111,6 +111,23 @@ async def call(client, tasks, case) -> None:
     cases.say(case["what"], **told, seen=tasks.seen)
 
 
+async def library(client) -> None:
+    async def read(uri):
+        return (await client.read_resource(uri)).contents
+
+    async def complete(of, argument):
+        return (await client.complete(of, argument)).completion.values
+
+    await cases.library(
+        (await client.list_resources()).resources,
+        (await client.list_resource_templates()).resource_templates,
+        (await client.list_prompts()).prompts,
+        read,
+        client.get_prompt,
+        complete,
+    )
+
+
 async def main(way, given) -> None:
     tasks = Tasks()
 
@@ -128,6 +145,7 @@ async def main(way, given) -> None:
         )
         tools = await client.list_tools()
         cases.say("list", tools=[tool.name for tool in tools.tools])
+        await library(client)
         for case in given:
             await call(client, tasks, case)
     if is_session:
