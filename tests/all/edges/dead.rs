@@ -134,7 +134,7 @@ async fn those_that_nobody_misses_are_let_go_in_time() {
     const SOME: usize = 20;
     let options = Options::with_guests(&["hello"])
         .set("listen_s", 1)
-        .set("header_s", 1)
+        .set("header_s", 3)
         .set("session_idle_s", 1);
     let server = Server::start(options).await;
     let fds = async || server.figures().await["process"]["fds"].as_u64();

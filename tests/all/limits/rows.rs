@@ -124,7 +124,7 @@ fn of_the_server() -> Vec<Row> {
         Row::exact("header_kib", 2, "too-large", http::header_bytes),
         Row::between("header_s", 1, 0, 1, "closed", http::slow_head),
         Row::between("body_pause_s", 1, 0, 1, "too-slow", http::slow_body),
-        Row::between("write_s", 1, 0, 1, "closed", http::unread).on(&["large"]),
+        Row::between("write_s", 3, 0, 1, "closed", http::unread).on(&["large"]),
         Row::exact("connections", 4, "waits", http::connections),
         Row::exact("upload_mib", 1, "too-large", upload::bytes).at_zero(1),
         Row::exact("uploads", 2, "busy", upload::at_once).at_zero(1),
