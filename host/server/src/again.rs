@@ -76,12 +76,12 @@ impl Attending {
     }
 
     /// From now on what is said of the run is told there.
-    fn listen(&self, id: TaskId, number: usize, asides: Arc<Asides>) {
+    fn listen(&self, id: TaskId, number: usize, asides: &Arc<Asides>) {
         let mut waits = self.waits.lock();
         let seats = waits.get_mut(&id).map(|waits| &mut waits.seats);
         for seat in seats.into_iter().flatten() {
             if seat.number == number {
-                seat.asides = Some(Arc::clone(&asides));
+                seat.asides = Some(Arc::clone(asides));
             }
         }
     }
@@ -223,7 +223,6 @@ impl Again {
             ))
         });
         if let Some(asides) = &asides {
-            let asides = Arc::clone(asides);
             server.attending.listen(attends.id, attends.number, asides);
         }
         Self {
