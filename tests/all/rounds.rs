@@ -259,6 +259,28 @@ async fn the_same_call_under_a_key_is_made_once() {
 }
 
 #[tokio::test]
+async fn a_key_changes_nothing_of_how_a_call_is_answered() {
+    let server = Server::start(Options::with_guests(&["ask-any"])).await;
+    let arguments = json!({ "way": "form" });
+    for (client, expected) in [
+        (server.client(), "task"),
+        (without_tasks(&server), "input_required"),
+    ] {
+        let plain = client.call("ask-any", arguments.clone()).await;
+        let request = keyed(&client, expected, "ask-any", &arguments);
+        let under_key = answer(&server, &request).await;
+        assert_eq!(
+            (&plain["resultType"], &under_key["result"]["resultType"]),
+            (&json!(expected), &json!(expected)),
+            "{plain} {under_key}"
+        );
+        let id = &under_key["result"]["taskId"];
+        let again = answer(&server, &request).await;
+        assert_eq!(&again["result"]["taskId"], id, "{again}");
+    }
+}
+
+#[tokio::test]
 async fn a_call_under_a_key_is_found_though_its_tool_is_gone() {
     let server = Server::start(Options::default()).await;
     let client = Client::plain(server.address);

@@ -99,7 +99,7 @@ async fn killed_at_any_moment_every_task_goes_on() {
     let rounds = rounds(1);
     let time = TIME * u32::try_from(rounds).unwrap();
     let began = Instant::now();
-    let (mut kills, mut met_unfinished, mut set_aside) = (0, usize::MAX, 0);
+    let (mut kills, mut met_few, mut set_aside) = (0, 0, 0);
     let (mut windows, mut slowest_start) = (Windows::default(), Duration::ZERO);
     // The long form ends as soon as it has met each often enough.
     while began.elapsed() < TIME
@@ -136,9 +136,13 @@ async fn killed_at_any_moment_every_task_goes_on() {
         kills += 1;
         let left = Left::in_folder(server.data());
         let met = left.unfinished().intersection(&clients.told()).count();
-        met_unfinished = met_unfinished.min(met);
         let unanswered = clients.take_unanswered();
-        windows.note(&left, &unanswered, &figures["runs"]["replaying"]);
+        // On a machine that is busy with something else all of them may have ended meanwhile.
+        if met >= UNFINISHED {
+            windows.note(&left, &unanswered, &figures["runs"]["replaying"]);
+        } else {
+            met_few += 1;
+        }
         let started = Instant::now();
         server.restart().await;
         slowest_start = slowest_start.max(started.elapsed());
@@ -155,12 +159,11 @@ async fn killed_at_any_moment_every_task_goes_on() {
     }
     clients.verify(&client).await;
     println!(
-        "{kills} kills, each with at least {met_unfinished} unfinished tasks: {windows}; {} tasks; {set_aside} set aside by four deaths in a row and readmitted; slowest start {slowest_start:?}",
+        "{kills} kills, {met_few} of them not counted since they met less than {UNFINISHED} unfinished tasks: {windows}; {} tasks; {set_aside} set aside by four deaths in a row and readmitted; slowest start {slowest_start:?}",
         clients.told().len(),
     );
     let faults = clients.faults();
     assert!(faults.is_empty(), "{} faults: {faults:#?}", faults.len());
-    assert!(kills >= 10, "{kills} kills");
-    assert!(met_unfinished >= UNFINISHED, "{met_unfinished}");
+    assert!(kills - met_few >= 10, "{kills} kills, {met_few} met few");
     assert!(rounds == 1 || windows.each(EACH), "{windows}");
 }

@@ -42,6 +42,12 @@ struct Memory {
     result: Option<Value>,
 }
 
+/// What a call came to.
+enum Came {
+    Task(String),
+    Ended(Value),
+}
+
 #[derive(Clone, Default)]
 pub(super) struct Clients {
     memories: Arc<Mutex<BTreeMap<String, Memory>>>,
@@ -97,11 +103,13 @@ impl Clients {
         if TOOLS[tool].0 == SLOW && self.count(|memory| memory.tool == SLOW) >= SLOW_MOST {
             tool = 0;
         }
-        self.call(client, &format!("call-{n}"), tool).await;
+        if let Some(Came::Ended(result)) = self.call(client, &format!("call-{n}"), tool).await {
+            self.fault(format!("call-{n} is new and has ended: {result}"));
+        }
     }
 
-    /// A call under that key, and the task that it came to.
-    async fn call(&self, client: &Client, key: &str, tool: usize) -> Option<String> {
+    /// A call under that key, and what it came to. Nothing if the server is gone.
+    async fn call(&self, client: &Client, key: &str, tool: usize) -> Option<Came> {
         let (name, arguments) = TOOLS[tool];
         let meta = json!({ "longshore/idempotencyKey": key });
         let params = json!({ "name": name, "arguments": arguments(), "_meta": meta });
@@ -120,6 +128,9 @@ impl Clients {
             }
         };
         let body = reply.json();
+        if body["result"]["resultType"] == "complete" {
+            return Some(Came::Ended(body["result"].clone()));
+        }
         let Some(id) = body["result"]["taskId"].as_str() else {
             self.fault(format!("no task came of a call of {name}: {body}"));
             return None;
@@ -133,7 +144,7 @@ impl Clients {
                 step: -1,
                 ..Memory::default()
             });
-        Some(id.to_owned())
+        Some(Came::Task(id.to_owned()))
     }
 
     /// Makes calls again that were not answered. What was kept of one is what comes of it.
@@ -143,9 +154,17 @@ impl Clients {
                 continue;
             };
             let kept = left.task_of(key);
-            let id = self.call(client, key, *tool).await;
-            if kept.is_some() && kept != id {
-                self.fault(format!("{key} was {kept:?}, and now it is {id:?}"));
+            let is_the_same = match (self.call(client, key, *tool).await, &kept) {
+                (Some(Came::Task(id)), Some(kept)) => id == *kept,
+                // It had its end before it was called again.
+                (Some(Came::Ended(result)), Some(kept)) => {
+                    client.task(kept).await["result"]["content"] == result["content"]
+                }
+                (Some(Came::Task(_)), None) => true,
+                (Some(Came::Ended(_)) | None, _) => false,
+            };
+            if !is_the_same {
+                self.fault(format!("{key} was {kept:?}, and now it is another"));
             }
         }
     }

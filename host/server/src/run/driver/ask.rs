@@ -186,6 +186,12 @@ impl Driver {
             inquiries.leave(Inquiry::Put(put.collect()));
             return Ok(());
         }
+        const CANNOT_BE_KEPT: &str = "the question cannot be kept now; try again later";
+        // Under a key it has a row from the start, and is answered as it would be without.
+        let is_unseen = matches!(&self.carrier, Carrier::Task(row) if row.reach == Reach::Again);
+        if is_unseen && self.call.can_wait_for_answers() && !self.become_task().await {
+            return Err(AskError::Unsupported(CANNOT_BE_KEPT.to_owned()));
+        }
         let mut caller = None;
         if matches!(self.carrier, Carrier::Held { .. }) {
             let is_kept = if self.call.can_wait_for_answers() {
@@ -200,9 +206,7 @@ impl Driver {
                 ));
             };
             if !is_kept {
-                return Err(AskError::Unsupported(
-                    "the question cannot be kept now; try again later".to_owned(),
-                ));
+                return Err(AskError::Unsupported(CANNOT_BE_KEPT.to_owned()));
             }
         }
         let mut wake_at = until.map(|ms| self.call.created_at.plus(ms));
