@@ -5,9 +5,9 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 default:
     @just --list
 
-# Build the server and the example tools, and serve the examples on 127.0.0.1:8383.
+# Build the server and the example tools, and serve the examples on 127.0.0.1:8383, small ones first.
 run *ARGS: build guests
-    target/debug/longshore serve {{ARGS}} guest-examples/target/components/*.wasm
+    target/debug/longshore serve {{ARGS}} $(ls -rS guest-examples/target/components/*.wasm)
 
 # Build everything of the host, with the same features for every later step.
 build:

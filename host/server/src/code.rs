@@ -1,5 +1,6 @@
 //! Native code of a component that is served, perhaps before it is there.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub(crate) struct Code(Arc<Slot>);
 struct Slot {
     done: OnceLock<Result<Prepared, Refusal>>,
     told: Notify,
+    /// Somebody has waited for it.
+    wanted: AtomicBool,
 }
 
 /// Why a call cannot have it.
@@ -40,6 +43,7 @@ impl Code {
         Self(Arc::new(Slot {
             done: OnceLock::new(),
             told: Notify::new(),
+            wanted: AtomicBool::new(false),
         }))
     }
 
@@ -47,6 +51,11 @@ impl Code {
     pub(crate) fn settle(&self, outcome: Result<Prepared, Refusal>) {
         let _second_is_the_same = self.0.done.set(outcome);
         self.0.told.notify_waiters();
+    }
+
+    /// Whether somebody has waited for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.wanted.load(Ordering::Relaxed)
     }
 
     /// Whether somebody still makes it.
@@ -72,6 +81,7 @@ impl Code {
     }
 
     async fn done(&self) -> &Result<Prepared, Refusal> {
+        self.0.wanted.store(true, Ordering::Relaxed);
         loop {
             let told = self.0.told.notified();
             tokio::pin!(told);
@@ -94,9 +104,10 @@ mod tests {
     #[tokio::test]
     async fn whoever_waits_hears_what_came_of_it_and_nobody_waits_for_ever() {
         let code = Code::pending();
-        assert!(code.is_pending());
+        assert!(code.is_pending() && !code.is_wanted());
         let late = code.get(Duration::from_millis(5), &Presence::ALWAYS).await;
         assert!(matches!(late, Err(NoCode::NotYet(RunReason::Busy))));
+        assert!(code.is_wanted());
         let (stays, caller) = crate::presence::somebody();
         drop(stays);
         let gone = code.get(LONG, &caller).await;

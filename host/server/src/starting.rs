@@ -48,6 +48,15 @@ async fn examined(server: Server, file: File) -> (File, Examined) {
     (file, examined)
 }
 
+/// The one that somebody waits for, else the smallest.
+fn next_of(cold: &mut Vec<Cold>) -> Option<Cold> {
+    let (place, _) = cold
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, cold)| (!cold.code.is_wanted(), cold.component.size))?;
+    Some(cold.swap_remove(place))
+}
+
 async fn warmed(server: Server, cold: Cold) {
     server.warm(cold).await;
 }
@@ -122,7 +131,7 @@ impl Server {
             }
         };
         let server = self.clone();
-        let stored = stream::iter(cold)
+        let stored = stream::unfold(cold, async |mut cold| Some((next_of(&mut cold)?, cold)))
             .for_each_concurrent(AT_ONCE, move |cold| warmed(server.clone(), cold));
         tokio::join!(stored, files);
     }
