@@ -9,6 +9,7 @@ mod parked;
 mod points;
 mod spinning;
 mod suspects;
+mod used;
 
 use std::time::Duration;
 

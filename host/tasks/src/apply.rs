@@ -25,6 +25,7 @@ impl Task {
             Event::CancelRequested => task.request_cancel(now)?,
             Event::Claimed { owner } => task.claim(owner)?,
             Event::Journalled { usage } => task.journal(usage)?,
+            Event::Used { usage } => task.note_used(usage)?,
             Event::Parked { wake_at, usage } => task.park(wake_at, usage, now)?,
             Event::Released { usage } => task.release(usage, now)?,
             Event::Died => task.die(now)?,
@@ -173,9 +174,25 @@ impl Task {
 
     fn journal(&mut self, usage: Usage) -> Result<Vec<Effect>, Refused> {
         self.must_run()?;
-        self.usage = usage;
+        self.use_up(usage);
         self.stalls = 0;
         Ok(Vec::new())
+    }
+
+    /// No progress: whoever goes on does it again.
+    fn note_used(&mut self, usage: Usage) -> Result<Vec<Effect>, Refused> {
+        self.must_run()?;
+        let before = self.usage;
+        self.use_up(usage);
+        if self.usage == before {
+            return Err(Refused::Nothing);
+        }
+        Ok(Vec::new())
+    }
+
+    /// A run that repeats what an earlier one did has not come as far yet.
+    fn use_up(&mut self, usage: Usage) {
+        self.usage = self.usage.or_more(usage);
     }
 
     fn park(
@@ -185,7 +202,7 @@ impl Task {
         now: Millis,
     ) -> Result<Vec<Effect>, Refused> {
         self.let_go()?;
-        self.usage = usage;
+        self.use_up(usage);
         self.stalls = 0;
         // What it waited for may have come at the same moment: then it goes on at once.
         let is_due = self.cancel_requested_at.is_some()
@@ -196,7 +213,7 @@ impl Task {
 
     fn release(&mut self, usage: Usage, now: Millis) -> Result<Vec<Effect>, Refused> {
         self.let_go()?;
-        self.usage = usage;
+        self.use_up(usage);
         if self.state == State::Working {
             self.wake_at = Some(now);
         }
@@ -276,7 +293,7 @@ impl Task {
                 State::Cancelled { at }
             }
         };
-        self.usage = usage;
+        self.use_up(usage);
         self.lease.owner = None;
         self.wake_at = None;
         self.stalls = 0;

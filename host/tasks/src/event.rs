@@ -36,7 +36,12 @@ pub enum Event {
     },
     /// The run made its journal durable, without anything that a client sees.
     Journalled {
-        /// What all its runs have used.
+        /// What its guest has used.
+        usage: Usage,
+    },
+    /// The guest computes, and nothing came of it that could be recorded.
+    Used {
+        /// What it has used.
         usage: Usage,
     },
     /// The run waits for long and was put away. Decide again whether it still waits for the same before
@@ -44,12 +49,12 @@ pub enum Event {
     Parked {
         /// When it goes on by itself: at a timer, or at the end of a question's wait.
         wake_at: Option<Millis>,
-        /// What all its runs have used.
+        /// What its guest has used.
         usage: Usage,
     },
     /// The process that owned it ends in good order.
     Released {
-        /// What all its runs have used.
+        /// What its guest has used.
         usage: Usage,
     },
     /// The process that owned it died without saying so.
@@ -65,7 +70,7 @@ pub enum Event {
     Ended {
         /// How.
         outcome: Outcome,
-        /// What all its runs have used.
+        /// What its guest has used.
         usage: Usage,
     },
 }

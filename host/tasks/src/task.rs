@@ -28,7 +28,7 @@ pub struct Task {
     /// The key of its journal, itself sealed, or none if it keeps no journal. Fixed when the task was
     /// made; without it nothing of the journal can be read.
     pub journal_key: Option<Vec<u8>>,
-    /// What it has used so far.
+    /// What its guest has used so far.
     pub usage: Usage,
     /// What it last said of itself.
     pub status: Status,
@@ -155,15 +155,30 @@ pub struct JournalTail {
     pub base: u64,
     /// CPU time of the guest when that restart point was made, in milliseconds.
     pub base_cpu_ms: u64,
+    /// What the guest had used when the newest segment was written. Whoever goes on does again what it used after
+    /// that, which is not to count twice.
+    pub used: Usage,
 }
 
-/// What a task has used, over all its runs.
+/// What the guest of a task has used by the furthest that it came in any process. What a process repeats of that is
+/// not in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Wall time in which its guest could run, in milliseconds; waiting for the host is not counted.
     pub active_ms: u64,
     /// CPU time of its guest, in milliseconds.
     pub cpu_ms: u64,
+}
+
+impl Usage {
+    /// The more of both.
+    #[must_use]
+    pub fn or_more(self, other: Self) -> Self {
+        Self {
+            active_ms: self.active_ms.max(other.active_ms),
+            cpu_ms: self.cpu_ms.max(other.cpu_ms),
+        }
+    }
 }
 
 /// What a task last said of itself.
@@ -318,16 +333,17 @@ impl Task {
             .filter(|question| question.fate == Fate::Open)
     }
 
-    /// Counts one more segment, which goes into the same commit and reaches up to the host call
-    /// `last_call`. One that begins with a restart point makes all earlier ones useless. After the event
-    /// that says what was used, since that is what a restart need not do again.
-    pub fn append(&mut self, last_call: u64, restart_point: bool) {
+    /// Counts one more segment, which goes into the same commit, reaches up to the host call `last_call`, and was
+    /// written when the guest had used so much. One that begins with a restart point makes all earlier ones useless.
+    pub fn append(&mut self, last_call: u64, restart_point: bool, used: Usage) {
         let number = self.journal.segments;
         self.journal.segments += 1;
         self.journal.calls = last_call;
+        self.journal.used = used;
+        self.usage = self.usage.or_more(used);
         if restart_point {
             self.journal.base = number;
-            self.journal.base_cpu_ms = self.usage.cpu_ms;
+            self.journal.base_cpu_ms = used.cpu_ms;
         }
     }
 

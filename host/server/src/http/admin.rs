@@ -475,7 +475,7 @@ fn show(task: &Task, output: Option<Output>) -> Response {
         "updatedAt": iso8601(task.updated_at.0),
         "deadlineAt": iso8601(task.deadline_at.0),
         "ttlMs": task.ttl_ms(),
-        "cpuMs": output.as_ref().and_then(|output| output.cpu_ms).unwrap_or(task.usage.cpu_ms),
+        "cpuMs": task.usage.cpu_ms,
         "activeMs": task.usage.active_ms,
         "parked": task.lease.owner.is_none() && !task.state.name().is_final(),
         "quarantined": task.trust() == Trust::Quarantined,

@@ -369,7 +369,6 @@ impl RunHandle {
             stderr: self.watch.stderr(),
             log,
             log_dropped,
-            cpu_ms: Some(u64::try_from(self.watch.cpu().as_millis()).unwrap_or(u64::MAX)),
         };
         match &self.earlier {
             Some(earlier) => earlier.followed_by(now, &self.limits),
@@ -501,7 +500,12 @@ impl Server {
                     earlier,
                     printed_through,
                 } = *resumed;
-                goes_on(&mut journal, &mut recorded, row.usage, printed_through);
+                goes_on(
+                    &mut journal,
+                    &mut recorded,
+                    row.journal.used,
+                    printed_through,
+                );
                 let recorder = Recorder::resumed(recorded, self.node.clone(), journal.tape.clone())
                     .mutated(self.mutant);
                 (Some(Box::new(row)), Some(recorder), earlier)

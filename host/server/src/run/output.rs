@@ -14,8 +14,6 @@ pub(crate) struct Output {
     pub(crate) stderr: RingText,
     pub(crate) log: Vec<LogLine>,
     pub(crate) log_dropped: u64,
-    /// CPU time of a run that goes on; an ended one has it in its row.
-    pub(crate) cpu_ms: Option<u64>,
 }
 
 /// The same as it is kept.
@@ -70,7 +68,6 @@ impl Output {
             stderr: joined(&self.stderr, &later.stderr, limits.output_ring_bytes),
             log,
             log_dropped,
-            cpu_ms: later.cpu_ms,
         }
     }
 
@@ -115,7 +112,6 @@ impl Output {
                 })
                 .collect(),
             log_dropped: kept.log_dropped,
-            cpu_ms: None,
         })
     }
 }

@@ -7,7 +7,7 @@ use longshore_journal::world::Begin;
 use longshore_sandbox::journal::Entry;
 use longshore_tasks::id::{Millis, NodeId, TaskId};
 use longshore_tasks::store::Segment;
-use longshore_tasks::task::Task;
+use longshore_tasks::task::{Task, Usage};
 
 use crate::mutant::Mutant;
 use crate::run::HOST_ABI;
@@ -93,11 +93,18 @@ impl Recorder {
         self.fresh.is_empty() && self.tape.is_empty()
     }
 
-    /// What is new, for a row that says so from now on. The same again until it is [`Recorder::kept`].
+    /// What is new, for a row that says so from now on, and by when the guest had used so much. The same again until
+    /// it is [`Recorder::kept`].
     ///
     /// That the guest asks is kept together with its questions, and not before: whoever goes on would take
     /// earlier ones for them.
-    pub(crate) fn write(&mut self, row: &mut Task, now: Millis, puts: Puts) -> Option<Written> {
+    pub(crate) fn write(
+        &mut self,
+        row: &mut Task,
+        now: Millis,
+        used: Usage,
+        puts: Puts,
+    ) -> Option<Written> {
         let taken = self.tape.take();
         self.fresh.extend(taken.records);
         if self.mutant == Some(Mutant::OutputsUnrecorded) {
@@ -134,7 +141,7 @@ impl Recorder {
             written_at: now,
             frames: self.key.seal_segment(number, &bytes),
         };
-        row.append(taken.calls, restart.is_some());
+        row.append(taken.calls, restart.is_some(), used);
         let skips = new
             .iter()
             .any(|record| matches!(record.what, What::Step { .. } | What::Checkpoint { .. }));

@@ -19,7 +19,7 @@ macro_rules! select_tasks {
         concat!(
             "select t.key, t.id, t.version, t.epoch, t.owner, t.state, t.created_at, t.updated_at, \
              t.deadline_at, t.retention_ms, t.ended_at, t.cancel_requested_at, t.wake_at, t.stalls, \
-             t.segments, t.calls, t.base, t.base_cpu_ms, t.active_ms, t.cpu_ms, t.progress_done, t.progress_total, \
+             t.segments, t.calls, t.base, t.base_cpu_ms, t.kept_active_ms, t.kept_cpu_ms, t.active_ms, t.cpu_ms, t.progress_done, t.progress_total, \
              t.tenant, t.principal, t.component, t.digest, t.tool, t.revision, t.host_abi, \
              t.idempotency_key, t.journal_key, t.status_message, t.failure_code, t.failure_message, t.failure_data, \
              t.client, t.policy, t.arguments, t.result, t.reach, \
@@ -32,7 +32,7 @@ macro_rules! select_tasks {
 pub(super) use select_tasks;
 
 /// How many of those columns are the task's.
-const TASK_COLUMNS: usize = 40;
+const TASK_COLUMNS: usize = 42;
 
 /// Reads the rows of a `select_tasks!`, in which the rows of one task follow each other.
 pub(super) fn tasks(rows: Rows<'_>) -> Result<Vec<Task>, Trouble> {
@@ -170,6 +170,10 @@ fn task(columns: &mut Columns<'_>) -> Result<Task, Trouble> {
         calls: columns.count()?,
         base: columns.count()?,
         base_cpu_ms: columns.count()?,
+        used: Usage {
+            active_ms: columns.count()?,
+            cpu_ms: columns.count()?,
+        },
     };
     let usage = Usage {
         active_ms: columns.count()?,

@@ -158,10 +158,11 @@ fn create(
              segments, calls, base, active_ms, cpu_ms, progress_done, progress_total, \
              status_message, failure_code, failure_message, failure_data, result, \
              tenant, principal, component, digest, tool, revision, host_abi, idempotency_key, \
-             client, policy, arguments, base_cpu_ms, journal_key, reach) \
+             client, policy, arguments, base_cpu_ms, journal_key, reach, kept_active_ms, \
+             kept_cpu_ms) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
              ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, \
-             ?35, ?36, ?37, ?38, ?39, ?40) on conflict do nothing",
+             ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42) on conflict do nothing",
         )?
         .execute(params![
             task.id.0.as_bytes(),
@@ -204,6 +205,8 @@ fn create(
             int(task.journal.base_cpu_ms),
             task.journal_key,
             task.reach.as_str(),
+            int(task.journal.used.active_ms),
+            int(task.journal.used.cpu_ms),
         ])?;
     if inserted == 0 {
         return Ok(false);
@@ -241,7 +244,7 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
              cancel_requested_at = ?10, wake_at = ?11, stalls = ?12, segments = ?13, calls = ?14, \
              base = ?15, active_ms = ?16, cpu_ms = ?17, progress_done = ?18, progress_total = ?19, \
              status_message = ?20, failure_code = ?21, failure_message = ?22, failure_data = ?23, \
-             result = ?24, base_cpu_ms = ?29, reach = ?30 \
+             result = ?24, base_cpu_ms = ?29, reach = ?30, kept_active_ms = ?31, kept_cpu_ms = ?32 \
              where id = ?25 and version = ?26 and epoch = ?27 and segments = ?28 and base <= ?15 \
              and ended_at is null \
              returning key",
@@ -278,6 +281,8 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
                 int(before),
                 int(task.journal.base_cpu_ms),
                 task.reach.as_str(),
+                int(task.journal.used.active_ms),
+                int(task.journal.used.cpu_ms),
             ],
             |row| row.get(0),
         )

@@ -143,7 +143,7 @@ async fn fenced_commits_leave_a_shared_transaction_whole() {
         store.create(row.clone(), None, None).await.unwrap();
         let from_epoch = if fenced.contains(&n) { 0 } else { 1 };
         row.version += 1;
-        row.append(n as u64, false);
+        row.append(n as u64, false, Usage::default());
         commits.push(Commit {
             from_version: 1,
             from_epoch,

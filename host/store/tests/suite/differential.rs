@@ -174,7 +174,7 @@ impl World {
             ..first_segment(dice.below(50))
         });
         if let Some(segment) = &journalled {
-            next.append(segment.last_call, dice.one_in(4));
+            next.append(segment.last_call, dice.one_in(4), used(dice));
         }
         let mut commit = Commit {
             from_version: row.version,
@@ -235,6 +235,7 @@ impl World {
             11..=13 => Event::Claimed {
                 owner: NodeId(["node", "other"][dice.index(2)].into()),
             },
+            14 if dice.one_in(2) => Event::Used { usage: used(dice) },
             14 => Event::Journalled { usage: used(dice) },
             15 => Event::Parked {
                 wake_at: dice.one_in(2).then(|| Millis(dice.below(2_000) as i64)),

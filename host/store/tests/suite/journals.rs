@@ -161,7 +161,9 @@ pub(crate) async fn a_segment_of_another_lease_is_refused(place: &Place) {
 
 /// The commit of a segment that begins with a restart point.
 fn restarting(before: &Task, segment: Segment) -> Commit {
-    let mut change = commit(before, |task| task.append(segment.last_call, true));
+    let mut change = commit(before, |task| {
+        task.append(segment.last_call, true, task.usage)
+    });
     change.segment = Some(segment);
     change
 }
@@ -295,7 +297,7 @@ pub(crate) async fn output_is_replaced_with_its_row(place: &Place) {
 pub(crate) async fn a_task_begins_with_a_restart_point(place: &Place) {
     let store = place.open().tasks;
     let mut row = task(1);
-    row.append(9, true);
+    row.append(9, true, row.usage);
     store
         .create(row.clone(), Some(first_segment(1)), None)
         .await

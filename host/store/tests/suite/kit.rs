@@ -94,6 +94,10 @@ pub(crate) fn task(n: u64) -> Task {
             calls: 1_005,
             base: 0,
             base_cpu_ms: 1_006,
+            used: Usage {
+                active_ms: 1_011,
+                cpu_ms: 1_012,
+            },
         },
         journal_key: None,
         usage: Usage {
@@ -163,7 +167,9 @@ pub(crate) fn commit(before: &Task, change: impl FnOnce(&mut Task)) -> Commit {
 
 /// The same with a segment of the journal.
 pub(crate) fn journalled(before: &Task, segment: Segment) -> Commit {
-    let mut commit = commit(before, |task| task.append(segment.last_call, false));
+    let mut commit = commit(before, |task| {
+        task.append(segment.last_call, false, task.usage)
+    });
     commit.segment = Some(segment);
     commit
 }

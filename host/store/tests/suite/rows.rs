@@ -126,6 +126,8 @@ pub(crate) async fn every_field_comes_back(place: &Place) {
             task.lease.owner = Some(NodeId("other".into()));
             task.journal.calls = 3_005;
             task.journal.base_cpu_ms = 3_006;
+            task.journal.used.active_ms = 3_011;
+            task.journal.used.cpu_ms = 3_012;
             task.usage.active_ms = 3_007;
             task.usage.cpu_ms = 3_008;
             task.status = full.status;

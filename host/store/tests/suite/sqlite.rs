@@ -66,7 +66,7 @@ async fn a_newer_schema_is_refused() {
             error,
             OpenError::Newer {
                 found: 99,
-                known: 3,
+                known: 4,
                 ..
             }
         ),
@@ -563,7 +563,8 @@ async fn a_rare_task_is_found_behind_very_many() {
              cancel_requested_at, wake_at, stalls, segments, calls, base, active_ms, cpu_ms, \
              progress_done, progress_total, tenant, principal, component, digest, tool, revision, \
              host_abi, idempotency_key, status_message, failure_code, failure_message, failure_data, \
-             client, policy, arguments, result, base_cpu_ms, journal_key, reach from task, n",
+             client, policy, arguments, result, base_cpu_ms, journal_key, reach, kept_active_ms, \
+             kept_cpu_ms from task, n",
         )
         .unwrap();
     let query = Query {

@@ -7,7 +7,7 @@ use longshore_store::sqlite::Sqlite;
 use longshore_tasks::id::{Millis, NodeId};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::store::{Segment, TaskStore as _};
-use longshore_tasks::task::{JournalTail, Reach, State, Task};
+use longshore_tasks::task::{JournalTail, Reach, State, Task, Usage};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
@@ -133,6 +133,10 @@ fn old_segment(number: u64) -> Segment {
 /// Nothing of what the first schema could not hold.
 fn old(mut task: Task) -> Task {
     task.journal.base_cpu_ms = 0;
+    task.journal.used = match task.journal.segments {
+        0 => Usage::default(),
+        _ => task.usage,
+    };
     task.journal_key = None;
     task.reach = Reach::Id;
     task
@@ -204,7 +208,7 @@ async fn a_database_of_the_first_schema_keeps_everything() {
         number: 4,
         ..old_segment(4)
     };
-    let mut change = commit(&row, |task| task.append(9, true));
+    let mut change = commit(&row, |task| task.append(9, true, task.usage));
     change.segment = Some(restart.clone());
     store.commit(change).await.unwrap();
     assert_eq!(store.segments(id(2)).await.unwrap(), [restart]);

@@ -115,6 +115,7 @@ fn what_a_run_gets_done_restores_its_trust() {
     }
     for (name, event) in [
         ("released", Event::Released { usage: MORE }),
+        ("used", Event::Used { usage: MORE }),
         ("claimed", claimed("n2")),
         ("cancel", Event::CancelRequested),
     ] {

@@ -45,6 +45,10 @@ pub(crate) fn working() -> Task {
             calls: 9,
             base: 1,
             base_cpu_ms: 2,
+            used: Usage {
+                active_ms: 8,
+                cpu_ms: 4,
+            },
         },
         journal_key: Some(vec![7]),
         usage: Usage {

@@ -265,6 +265,7 @@ fn owners() -> Vec<Row> {
             Event::Journalled { usage: MORE },
             ["usage=20/15 stalls=0 ->"; 4],
         ),
+        by_run("used", Event::Used { usage: MORE }, ["usage=20/15 ->"; 4]),
         by_run(
             "parked",
             Event::Parked {

@@ -68,7 +68,7 @@ pub(crate) struct Driver {
     tape: Tape,
     /// Keeps the journal, if the call has one.
     recorder: Option<Recorder>,
-    /// What earlier processes used.
+    /// What the guest had used by the last record of an earlier process: from there it goes on.
     used_before: Usage,
     /// What earlier processes put out.
     earlier: Option<Arc<Output>>,
@@ -166,7 +166,6 @@ pub(super) fn came_of(
         stderr: ended.stderr,
         log,
         log_dropped,
-        cpu_ms: None,
     };
     (outcome, output)
 }
@@ -200,7 +199,7 @@ impl Driver {
         let flush_every = Duration::from_millis(server.settings.journal_every_ms);
         let (used_before, used_keys) = match &carrier {
             Carrier::Task(row) => (
-                row.usage,
+                row.journal.used,
                 row.questions
                     .iter()
                     .map(|asked| asked.key.clone())
@@ -288,7 +287,7 @@ impl Driver {
         let replay_look = self.cancel_when_live.map(|_| Instant::now() + REPLAY_LOOK);
         // A run that waits records nothing.
         let is_paused = self.waiting.is_some() || self.resting.is_some();
-        let flush_at = (is_task && self.recorder.is_some() && !is_paused).then_some(self.flush_at);
+        let flush_at = (is_task && !is_paused).then_some(self.flush_at);
         // After the deadline only the end of the grace, or of the run, is waited for.
         let deadline = self.grace.is_none().then_some(self.deadline_at);
         [
@@ -467,7 +466,7 @@ impl Driver {
         }
     }
 
-    /// What all processes have used for this run so far.
+    /// What the guest has used by where it is now. An earlier process may have come further.
     fn usage(&self) -> Usage {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Usage {

@@ -16,6 +16,9 @@ use crate::mutant::Mutant;
 use crate::run::record::{Puts, Recorder, Written};
 use crate::run::{Output, Reply};
 
+/// All that compute together have so much of it not very often, whatever their number.
+const CPU_WORTH_KEEPING_MS: u64 = 100;
+
 /// What came of an attempt to change the row.
 pub(super) enum Change {
     Done,
@@ -95,9 +98,10 @@ impl Driver {
             );
             self.recorder = Some(recorder.mutated(self.server.mutant));
         }
+        let used = self.usage();
         let written = self.recorder.as_mut().and_then(|recorder| {
             row.journal_key = Some(recorder.kept_key().to_vec());
-            recorder.write(&mut row, clock::now(), Puts::Nothing)
+            recorder.write(&mut row, clock::now(), used, Puts::Nothing)
         });
         let segment = written.as_ref().map(|written| written.segment.clone());
         if let Err(error) = self.server.tasks.create(row.clone(), segment, None).await
@@ -169,16 +173,21 @@ impl Driver {
         self.deliver_answers();
     }
 
-    /// Keeps what was recorded, if there is anything.
+    /// Keeps what was recorded, or what was used if there is nothing else.
     pub(super) async fn keep_journal(&mut self, patience: Patience) {
         let every = Duration::from_millis(self.server.settings.journal_every_ms);
         self.flush_at = Instant::now() + every;
-        if !matches!(self.carrier, Carrier::Task(_))
-            || self.recorder.as_ref().is_none_or(Recorder::is_empty)
-        {
+        let Carrier::Task(row) = &self.carrier else {
+            return;
+        };
+        let usage = self.usage();
+        if self.recorder.as_ref().is_none_or(Recorder::is_empty) {
+            if usage.cpu_ms >= row.usage.cpu_ms + CPU_WORTH_KEEPING_MS {
+                let used = Event::Used { usage };
+                let _a_later_one_keeps_more = self.commit(vec![used], patience).await;
+            }
             return;
         }
-        let usage = self.usage();
         // A step or a restart point leaves out what was printed before it.
         let output = (patience == Patience::Endless).then(|| self.output_now());
         let _a_later_commit_keeps_it = self
@@ -194,7 +203,6 @@ impl Driver {
             stderr: self.watch.stderr(),
             log,
             log_dropped,
-            cpu_ms: None,
         };
         match &self.earlier {
             Some(earlier) => earlier.followed_by(now, &self.call.limits),
@@ -234,6 +242,7 @@ impl Driver {
                 return Change::Lost;
             };
             let now = clock::now();
+            let used = self.usage();
             let mut next = (**row).clone();
             let mut is_seen = false;
             for event in &events {
@@ -264,7 +273,7 @@ impl Driver {
                 .recorder
                 .as_mut()
                 .filter(|_| !is_late)
-                .and_then(|recorder| recorder.write(&mut next, now, puts));
+                .and_then(|recorder| recorder.write(&mut next, now, used, puts));
             // The guest waits until such a segment is kept, so that this is all that it printed before.
             let skipped = written
                 .as_ref()
