@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use longshore_tests::effort::rounds;
 use longshore_tests::mcp::Client;
 use longshore_tests::process::{Options, Server};
+use longshore_tests::usage::cpu_time_of;
 use longshore_tests::wait;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -159,17 +160,5 @@ async fn used(server: &Server, ids: &[String]) -> Vec<u64> {
 
 /// What all threads of the process have used so far.
 fn cpu_time(server: &Server) -> Duration {
-    /// The clock of `/proc` ticks so often on every Linux.
-    const TICKS_PER_SECOND: u64 = 100;
-    let stat =
-        std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).expect("the server lives");
-    // The name, in brackets, may hold anything; user and system time are the 12th and 13th after it.
-    let (_, fields) = stat.rsplit_once(')').expect("the name is in brackets");
-    let ticks: u64 = fields
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(|field| field.parse::<u64>().expect("a number"))
-        .sum();
-    Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND)
+    cpu_time_of(server.pid()).expect("the server lives")
 }

@@ -46,6 +46,20 @@ pub fn cpu_of(pid: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
+/// CPU time of a process, with its threads that have ended, by a clock that ticks a hundred times a second.
+pub fn cpu_time_of(pid: u32) -> Result<Duration> {
+    /// The clock of `/proc` ticks so often on every Linux.
+    const TICKS_PER_SECOND: u64 = 100;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name, in brackets, may hold anything; user and system time are the 12th and 13th after it.
+    let (_, fields) = stat.rsplit_once(')').context("the name is in brackets")?;
+    let mut ticks = 0;
+    for field in fields.split_whitespace().skip(11).take(2) {
+        ticks += field.parse::<u64>()?;
+    }
+    Ok(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
+}
+
 /// CPU time of this thread.
 #[must_use]
 pub fn cpu_of_this_thread() -> Duration {

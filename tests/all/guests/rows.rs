@@ -132,6 +132,11 @@ pub(super) fn rows() -> Vec<Row> {
             Completed(says("spun for 0.2 s")),
         ),
         row(
+            "grind",
+            json!({ "units": 1 }),
+            Completed(says("1 units: 8a9c30a9c2380001")),
+        ),
+        row(
             "sleep",
             json!({ "seconds": 0.05 }),
             Completed(says("slept")),

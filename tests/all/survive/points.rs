@@ -18,7 +18,7 @@ async fn tried(arguments: &[&str]) -> (i32, Value, String) {
 
 #[tokio::test]
 async fn every_example_goes_on_from_every_point() {
-    let examples: [(&str, &[&str]); 11] = [
+    let examples: [(&str, &[&str]); 12] = [
         ("hello", &["--arg", "name=Ada"]),
         ("long-job", &["--arg", "steps=6", "--arg", "step-ms=10"]),
         ("ask-form", &[]),
@@ -30,6 +30,7 @@ async fn every_example_goes_on_from_every_point() {
         ("steps", &["--arg", "n=4"]),
         ("resumable", &["--arg", "n=4"]),
         ("cleanup", &[]),
+        ("grind", &["--arg", "units=2"]),
     ];
     let mut points = 0;
     for (name, arguments) in examples {
