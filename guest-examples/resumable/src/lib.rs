@@ -35,6 +35,7 @@ fn count_on(entered: Counted, n: u32, ctx: &Context) -> String {
         .sum::<u32>();
     counted.units += 1;
     ctx.status(format!("unit {} of {n}", counted.units));
+    ctx.progress(counted.units.into(), n.into());
     // It goes on in another instance, which begins this function with what is saved here.
     ctx.checkpoint(&counted)
 }

@@ -139,7 +139,7 @@ pub struct Shown {
 }
 
 /// Where a guest stood, for whoever goes on from there without what came before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Position {
     /// Its clock.
     pub clock: u64,
@@ -153,6 +153,8 @@ pub struct Position {
     pub path: u64,
     /// Questions that it had asked.
     pub asked: u64,
+    /// How far it had said that it was.
+    pub progress: Option<f64>,
 }
 
 /// Bytes, which are written as such and not one by one.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::Record;
 
 /// The number of this format. Another one is refused, never guessed at.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 /// What a segment says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

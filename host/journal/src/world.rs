@@ -44,6 +44,7 @@ pub struct World {
     insecure: Stream,
     cancelled: bool,
     asked: u64,
+    progress: Option<f64>,
     step: Option<Step>,
     /// What the guest said of itself since a status was last recorded.
     said: Shown,
@@ -130,6 +131,7 @@ impl World {
             insecure,
             cancelled: from.cancelled,
             asked: from.asked,
+            progress: from.progress,
             step: None,
             said: Shown::default(),
             replay: Replay::new(begin.records, after),
@@ -367,6 +369,16 @@ impl World {
 
     // What the guest lets out
 
+    /// Whether the guest is further than it ever said that it was, also before the restart point that it began at; if so
+    /// it is that far from now on. Whatever is not further is not let out.
+    pub fn comes_further(&mut self, done: f64) -> bool {
+        let is_more = done.is_finite() && self.progress.is_none_or(|before| done > before);
+        if is_more {
+            self.progress = Some(done);
+        }
+        is_more
+    }
+
     /// The guest says how it is doing.
     pub fn show(&mut self, shown: Shown) -> Result<(), Fault> {
         let path = self.path.stamp();
@@ -437,6 +449,7 @@ impl World {
         self.random.set_position(at.random);
         self.insecure.set_position(at.insecure);
         self.cancelled = at.cancelled;
+        self.progress = at.progress;
         self.path = Path::restored(at.path);
         self.said = Shown::default();
         self.tape.set_calls(call);
@@ -510,6 +523,7 @@ impl World {
             cancelled: self.cancelled,
             path: self.path.value(),
             asked: self.asked,
+            progress: self.progress,
         }
     }
 

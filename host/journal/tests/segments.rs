@@ -18,6 +18,7 @@ fn every_kind() -> Vec<(&'static str, What)> {
         cancelled: true,
         path: 0x0102_0304_0506_0708,
         asked: 2,
+        progress: Some(0.5),
     };
     vec![
         ("clock", What::Clock(300)),
@@ -208,7 +209,7 @@ fn a_journal_with_a_piece_missing_doubled_or_changed_is_refused() {
         read(true, &[&first, &newer]),
         Some(Unreadable::Format {
             number: 1,
-            format: 3
+            format: 4
         })
     );
     // A kind that this version does not know.

@@ -219,12 +219,12 @@ impl wit::Host for State {
         total: Option<f64>,
         message: Option<String>,
     ) -> Result<()> {
-        let settled = self.request(&Request::ReportProgress {
+        self.request(&Request::ReportProgress {
             done,
             total,
             message: message.as_deref(),
         })?;
-        if settled == Settled::Ignored {
+        if !self.world.comes_further(done) {
             return Ok(());
         }
         let total = total.filter(|total| total.is_finite());

@@ -18,8 +18,6 @@ const PROMPT_BYTES: usize = 4 * 1024;
 pub(crate) enum Settled {
     /// It is to be served.
     Open,
-    /// It changes nothing.
-    Ignored,
     /// Nobody needs to be asked for the answer to its questions.
     Answered(Result<Vec<Answer>, AskError>),
 }
@@ -33,7 +31,6 @@ pub(crate) struct Rules {
     step_bytes: u64,
     /// One question over a limit is an error that the guest is told; the next one ends it.
     over_limit_before: bool,
-    progress: Option<f64>,
 }
 
 impl Rules {
@@ -45,22 +42,12 @@ impl Rules {
             question_bytes: limits.question_bytes,
             step_bytes: limits.step_bytes,
             over_limit_before: false,
-            progress: None,
         }
     }
 
     /// What is to be done about a request.
     pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Settled, Halt> {
         match request {
-            Request::ReportProgress { done, .. } => {
-                let grows = done.is_finite() && self.progress.is_none_or(|before| *done > before);
-                if grows {
-                    self.progress = Some(*done);
-                    Ok(Settled::Open)
-                } else {
-                    Ok(Settled::Ignored)
-                }
-            }
             Request::Ask { questions, .. } => self.settle_questions(questions),
             Request::Log {
                 logger: Some(logger),
@@ -90,6 +77,7 @@ impl Rules {
             }
             Request::CallId
             | Request::SetStatus(_)
+            | Request::ReportProgress { .. }
             | Request::IsCancelled
             | Request::TimeLeft
             | Request::Sleep { .. }
@@ -299,33 +287,6 @@ mod tests {
             ask(&mut rules, &[raw("a", 1), raw("b", 1)]).unwrap(),
             Settled::Open
         );
-    }
-
-    #[test]
-    fn progress_is_passed_on_only_if_it_is_finite_and_grows() {
-        let mut rules = rules();
-        let mut passed = |done| {
-            rules
-                .settle(&Request::ReportProgress {
-                    done,
-                    total: None,
-                    message: None,
-                })
-                .unwrap()
-                == Settled::Open
-        };
-        let reports = [
-            (f64::NAN, false),
-            (0.0, true),
-            (0.0, false),
-            (-1.0, false),
-            (2.0, true),
-        ];
-        for (done, expected) in reports {
-            assert_eq!(passed(done), expected, "{done}");
-        }
-        assert!(!passed(f64::INFINITY));
-        assert!(passed(3.0));
     }
 
     #[test]

@@ -302,6 +302,10 @@ impl Again {
             Ok(task) => task,
             Err(error) => return Some(Err(error.into())),
         };
+        if let (Some(asides), Some(progress)) = (&self.asides, task.status.progress) {
+            let message = task.status.message.as_deref();
+            asides.progress(progress.done, progress.total, message);
+        }
         if let Some(outcome) = outcome_of(&task.state) {
             return Some(wire::held_result(outcome).map_err(DispatchError::Run));
         }

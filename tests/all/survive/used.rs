@@ -1,4 +1,4 @@
-//! What a task has used is told, and counted, over all the processes that ran it.
+//! What only grows is told, and counted, over all the processes that ran a task.
 
 use longshore_tests::process::{Options, Server};
 use longshore_tests::wait;
@@ -45,6 +45,43 @@ async fn what_a_task_has_used_never_shrinks() {
         ended >= seen,
         "{seen} ms were shown, and {ended} at the end"
     );
+}
+
+/// With restart points, behind each of which another instance begins, and without any.
+#[tokio::test]
+async fn how_far_a_task_is_never_goes_back() {
+    for (tool, arguments) in [
+        ("resumable", json!({ "n": 1_000 })),
+        ("long-job", json!({ "steps": 1_000, "step-ms": 1 })),
+    ] {
+        let options = Options::with_guests(&[tool])
+            .set("limits.cpu_ms", 3_600_000)
+            .set("status_every_ms", 0)
+            .set("journal_every_ms", 20);
+        let mut server = Server::start(options).await;
+        let id = server.client().start(tool, arguments).await;
+        let mut seen = 0.0;
+        for _ in 0..4 {
+            let further = seen + 5.0;
+            seen = wait::until(&format!("{tool} to be at {further}"), SOON, || async {
+                let done = done(&server, &id).await;
+                (done >= further).then_some(done)
+            })
+            .await;
+            server.kill().await;
+            server.restart().await;
+            let now = done(&server, &id).await;
+            assert!(now >= seen, "{tool} was at {seen}, and then at {now}");
+        }
+        cancel(&server.client(), &id).await;
+        server.client().until_ended(&id).await;
+        assert!(done(&server, &id).await >= seen);
+    }
+}
+
+async fn done(server: &Server, id: &str) -> f64 {
+    let progress = &shown(server, id).await["progress"]["done"];
+    progress.as_f64().unwrap_or_default()
 }
 
 #[tokio::test]

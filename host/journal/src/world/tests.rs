@@ -370,6 +370,7 @@ fn a_guest_goes_on_from_its_restart_point_without_what_came_before() {
     };
     let mut world = world(Vec::new(), After::Live);
     after(&mut world, &mut outside);
+    assert!(world.comes_further(5.0));
     world.begin_request(&Request::Checkpoint(b"state")).unwrap();
     world.checkpoint(b"state").unwrap();
     let seen = after(&mut world, &mut outside);
@@ -395,6 +396,51 @@ fn a_guest_goes_on_from_its_restart_point_without_what_came_before() {
     let mut again = World::new(&origin(), begin, After::Stop, Tape::default());
     assert_eq!(after(&mut again, &mut later()), seen);
     assert_eq!(again.calls(), world.calls());
+    assert!(!again.comes_further(5.0) && again.comes_further(5.5));
+}
+
+#[test]
+fn progress_only_ever_grows() {
+    let mut world = world(Vec::new(), After::Live);
+    let reports = [
+        (f64::NAN, false),
+        (0.0, true),
+        (0.0, false),
+        (-1.0, false),
+        (2.0, true),
+        (f64::INFINITY, false),
+        (3.0, true),
+    ];
+    for (done, expected) in reports {
+        assert_eq!(world.comes_further(done), expected, "{done}");
+    }
+    // A step that was done before leaves the guest where it was then.
+    let step = |world: &mut World| {
+        world.begin_request(&Request::StepBegin("a")).unwrap();
+        let done = world.step_begin("a").unwrap();
+        if done.is_none() {
+            assert!(world.comes_further(7.0));
+            let end = Request::StepEnd {
+                name: "a",
+                value: b"",
+            };
+            world.begin_request(&end).unwrap();
+            world.step_end(b"").unwrap();
+        }
+        done
+    };
+    assert_eq!(step(&mut world), None);
+    let mut again = super::World::new(
+        &origin(),
+        Begin {
+            from: None,
+            records: world.tape.take().records,
+        },
+        After::Live,
+        Tape::default(),
+    );
+    assert_eq!(step(&mut again), Some(Vec::new()));
+    assert!(!again.comes_further(7.0) && again.comes_further(8.0));
 }
 
 #[test]

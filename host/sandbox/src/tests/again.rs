@@ -14,7 +14,9 @@ use super::kit::{
     Guest, SLEEPY, SPIN, fault_of, fit, origin, prepared, report, restartable, run_of, sandbox,
     text_of, until,
 };
-use super::script::{Scene, Script, scene};
+use super::script::{Scene, Script, new_scene, scene};
+use crate::bindings::longshore::tool::restart_points::Host as _;
+use crate::bindings::longshore::tool::task::Host as _;
 use crate::control::StopReason;
 use crate::ending::{Ended, Ending, FaultKind};
 use crate::journal::{Entry, Journal, Spent};
@@ -450,6 +452,35 @@ async fn a_run_goes_on_from_its_restart_point() {
     let (again, rest, _) = resumed(new[..1].to_vec()).await;
     assert_eq!(Seen::of(&again), Seen::of(&ended));
     assert_eq!(rest.len() + 1, new.len());
+}
+
+/// Whoever goes on at a restart point knows nothing of what was said before it, and those who heard it do.
+#[tokio::test]
+async fn progress_does_not_go_back_behind_a_restart_point() {
+    let Scene {
+        mut state, trail, ..
+    } = new_scene();
+    state.report_progress(5.0, None, None).await.unwrap();
+    assert!(state.checkpoint(b"half".to_vec()).await.is_err());
+    let records = trail.tape.take().records;
+    let [
+        Record {
+            call,
+            what: What::Checkpoint { at, .. },
+        },
+    ] = records.as_slice()
+    else {
+        panic!("{records:?}");
+    };
+    let mut journal = Journal::fresh(origin());
+    journal.begin.from = Some((*call, *at));
+    let Scene {
+        mut state, script, ..
+    } = scene(&Limits::default(), Script::default(), journal);
+    for done in [0.0, 3.0, 5.0, 6.0] {
+        state.report_progress(done, None, None).await.unwrap();
+    }
+    assert_eq!(*script.progress.lock(), [6.0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,6 +31,7 @@ pub(super) struct Script {
     pub(super) waits: Mutex<Vec<u64>>,
     pub(super) asked: Mutex<Vec<Asked>>,
     pub(super) statuses: Mutex<Vec<String>>,
+    pub(super) progress: Mutex<Vec<f64>>,
     pub(super) logs: Mutex<Vec<(u64, String)>>,
     pub(super) changes: Mutex<Vec<OwnedChange>>,
     pub(super) detached: AtomicU64,
@@ -81,7 +82,9 @@ impl Outside for Script {
         self.statuses.lock().push(message);
     }
 
-    fn report_progress(&self, _done: f64, _total: Option<f64>, _message: Option<String>) {}
+    fn report_progress(&self, done: f64, _total: Option<f64>, _message: Option<String>) {
+        self.progress.lock().push(done);
+    }
 
     fn detach(&self) {
         self.detached.fetch_add(1, Ordering::Relaxed);

@@ -54,7 +54,7 @@ use crate::server::Server;
 use crate::wire;
 
 /// The host's behaviour that a guest can observe; grows when that changes.
-pub(crate) const HOST_ABI: u32 = 3;
+pub(crate) const HOST_ABI: u32 = 4;
 /// Ended runs whose output can still be read. What they printed is not kept by the store.
 const OUTPUTS_KEPT: usize = 256;
 /// What those may hold in all: a guest can print as much as its ring holds in every run.

@@ -61,16 +61,6 @@ impl RunOutside {
     }
 }
 
-impl RunOutside {
-    /// Tells whoever waits for this run, on the request that began it or on a later one.
-    fn tell(&self, tell: impl Fn(&Asides)) {
-        if let Some(asides) = &self.asides {
-            tell(asides);
-        }
-        self.attending.tell(self.call.id, tell);
-    }
-}
-
 #[async_trait]
 impl Outside for RunOutside {
     fn call_id(&self) -> String {
@@ -120,7 +110,10 @@ impl Outside for RunOutside {
     }
 
     fn report_progress(&self, done: f64, total: Option<f64>, message: Option<String>) {
-        self.tell(|asides| asides.progress(done, total, message.as_deref()));
+        // Whoever waits for a run that is kept is told what its row shows.
+        if let Some(asides) = &self.asides {
+            asides.progress(done, total, message.as_deref());
+        }
         self.desk.leave(|inbox| {
             inbox.progress = Some(Progress { done, total });
             if message.is_some() {
@@ -162,7 +155,11 @@ impl Outside for RunOutside {
     }
 
     fn log(&self, _call: u64, level: LogLevel, logger: Option<String>, message: String) {
-        self.tell(|asides| asides.log(level, logger.as_deref(), &message));
+        let tell = |asides: &Asides| asides.log(level, logger.as_deref(), &message);
+        if let Some(asides) = &self.asides {
+            tell(asides);
+        }
+        self.attending.tell(self.call.id, tell);
         self.log.push(LogLine {
             level,
             logger,

@@ -13,7 +13,7 @@ use super::{Facts, Past};
 use crate::run::HOST_ABI;
 
 /// What the file is.
-const FORMAT: &str = "longshore task 2";
+const FORMAT: &str = "longshore task 3";
 /// What its owner must know.
 const WARNING: &str = "this file holds everything that the tool was given, saw and said: arguments, answers, times, and the key of its random numbers";
 

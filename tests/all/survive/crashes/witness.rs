@@ -34,6 +34,9 @@ pub(super) struct Witness {
     /// The whole task as it was when it had ended.
     pub(super) end: Option<Value>,
     updated_at: String,
+    /// How far it said that it was, and what it had used.
+    done: f64,
+    cpu_ms: u64,
     /// What was shown and contradicts what was shown before.
     pub(super) faults: Vec<(&'static str, String)>,
     pub(super) looks: u64,
@@ -49,6 +52,8 @@ impl Witness {
             sent: BTreeMap::new(),
             end: None,
             updated_at: String::new(),
+            done: f64::NEG_INFINITY,
+            cpu_ms: 0,
             faults: Vec::new(),
             looks: 0,
         }
@@ -80,7 +85,24 @@ impl Witness {
             return Ok(None);
         }
         self.remember(&task);
+        let shown = admin(address, &format!("/v1/tasks/{id}")).await?;
+        self.remember_numbers(&shown);
         Ok(Some(task))
+    }
+
+    /// What only ever grows.
+    fn remember_numbers(&mut self, shown: &Value) {
+        // If they are not to be had at the moment, nothing was shown.
+        let done = shown["progress"]["done"].as_f64().unwrap_or(self.done);
+        let cpu_ms = shown["cpuMs"].as_u64().unwrap_or(self.cpu_ms);
+        if done < self.done || cpu_ms < self.cpu_ms {
+            let what = format!(
+                "it was at {} and had used {} ms, and then {done} and {cpu_ms} ms",
+                self.done, self.cpu_ms
+            );
+            self.fault(super::judge::CONTRADICTED, what);
+        }
+        (self.done, self.cpu_ms) = (done, cpu_ms);
     }
 
     fn remember(&mut self, task: &Value) {
