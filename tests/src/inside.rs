@@ -15,7 +15,7 @@ use longshore_policy::limits::Limits;
 use longshore_sandbox::compile::{ChildCommand, CompileLimits};
 use longshore_sandbox::control::Control;
 use longshore_sandbox::journal::{Journal, MOST_RECORDED};
-use longshore_sandbox::outside::{Outside, OwnedChange};
+use longshore_sandbox::outside::{Outside, OwnedChange, Said};
 use longshore_sandbox::precheck::Bounds;
 use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings, WasiKind};
 use longshore_sandbox::target::Target;
@@ -127,7 +127,7 @@ impl Outside for Nobody {
         Err(AskError::Unsupported("there is nobody".to_owned()))
     }
 
-    fn log(&self, _call: u64, _level: LogLevel, _logger: Option<String>, _message: String) {}
+    fn log(&self, _said: Said, _level: LogLevel, _logger: Option<String>, _message: String) {}
 
     async fn settle(&self) {}
 

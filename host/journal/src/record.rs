@@ -44,7 +44,7 @@ pub enum What {
     },
     /// What came back.
     Answered(Result<Vec<Answer>, AskError>),
-    /// What the guest said of itself, as it may have been seen.
+    /// What the guest said of itself, as it may have been seen. Nothing if it printed or logged.
     Shown {
         /// What.
         shown: Shown,
@@ -89,6 +89,7 @@ impl What {
             Self::Woke(_) => "wake",
             Self::Asked { .. } => "question",
             Self::Answered(_) => "answer",
+            Self::Shown { shown, .. } if shown.is_empty() => "output",
             Self::Shown { .. } => "status",
             Self::Step { .. } => "step",
             Self::Checkpoint { .. } => "restart point",
@@ -136,6 +137,13 @@ pub struct Shown {
     pub message: Option<String>,
     /// Units done, and units in all if known.
     pub progress: Option<(f64, Option<f64>)>,
+}
+
+impl Shown {
+    /// Whether it says nothing of the guest but that it came so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.message.is_none() && self.progress.is_none()
+    }
 }
 
 /// Where a guest stood, for whoever goes on from there without what came before.

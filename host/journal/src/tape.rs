@@ -104,6 +104,10 @@ impl Tape {
 
     pub(crate) fn push(&self, record: Record) -> Total {
         let mut fresh = self.fresh();
+        // Any other record says that the guest came so far; but that it asks is not kept before its questions are.
+        if !matches!(record.what, What::Asked { .. }) {
+            fresh.forget_output();
+        }
         fresh.total.add(&record);
         fresh.records.push(Some(record));
         fresh.total
@@ -112,6 +116,10 @@ impl Tape {
     /// A status takes the place of one that was not taken yet: only the newest can be seen.
     pub(crate) fn push_shown(&self, call: u64, shown: Shown, path: u32) -> Total {
         let mut fresh = self.fresh();
+        if shown.is_empty() && fresh.shown.is_some_and(|at| at + 1 < fresh.records.len()) {
+            // What was said before all that stays where it is.
+            fresh.shown = None;
+        }
         let mut merged = shown;
         if let Some(at) = fresh.shown.take()
             && let Some(earlier) = fresh.records[at].take()
@@ -164,6 +172,22 @@ impl Tape {
         }
         let left = fresh.records.len();
         fresh.shown = fresh.shown.filter(|at| *at < left);
+    }
+}
+
+impl Fresh {
+    /// Forgets that the guest came so far, if that is all that its newest status says.
+    fn forget_output(&mut self) {
+        let Some(at) = self.shown else { return };
+        let said = self.records[at].take_if(
+            |record| matches!(&record.what, What::Shown { shown, .. } if shown.is_empty()),
+        );
+        let Some(said) = said else { return };
+        self.shown = None;
+        self.total.remove(&said);
+        if at + 1 == self.records.len() {
+            self.records.pop();
+        }
     }
 }
 
@@ -224,6 +248,47 @@ mod tests {
         assert_eq!(taken.len(), 1);
         assert!(matches!(&taken[0].what, What::Shown { shown, .. } if shown.progress.is_none()));
         assert_eq!(tape.total().records, 3);
+    }
+
+    #[test]
+    fn that_something_was_printed_is_kept_unless_a_later_record_says_as_much() {
+        let tape = Tape::default();
+        let printed = |call| tape.push_shown(call, shown(None, None), 0);
+        printed(1);
+        tape.push(clock(2));
+        printed(3);
+        printed(4);
+        let taken = tape.take().records;
+        assert_eq!((taken.len(), taken[0].call, taken[1].call), (2, 2, 4));
+        assert_eq!(taken[1].what.name(), "output");
+        assert_eq!(tape.total().records, 2);
+        // What was said before it stands at it.
+        tape.push_shown(5, shown(Some("a"), None), 5);
+        printed(6);
+        tape.push(clock(7));
+        let taken = tape.take().records;
+        assert_eq!((taken.len(), taken[0].call), (2, 6));
+        assert_eq!(taken[0].what.name(), "status");
+        // But not if something happened since.
+        tape.push_shown(8, shown(Some("a"), None), 8);
+        tape.push(clock(9));
+        printed(10);
+        printed(11);
+        let taken = tape.take().records;
+        let calls: Vec<u64> = taken.iter().map(|record| record.call).collect();
+        assert_eq!(calls, [8, 9, 11]);
+        // A question may be kept later than what was printed before it.
+        printed(12);
+        let asked = What::Asked {
+            questions: Vec::new(),
+            until: None,
+            path: 0,
+        };
+        tape.push(Record {
+            call: 13,
+            what: asked,
+        });
+        assert_eq!(tape.take().records.len(), 2);
     }
 
     #[test]

@@ -412,6 +412,12 @@ impl World {
         self.check(total)
     }
 
+    /// The guest prints or logs. Nothing of it is recorded, but that it came so far: what it looked at before has to look
+    /// the same to whoever repeats it, once others have seen this.
+    pub fn says(&mut self) -> Result<(), Fault> {
+        self.show(Shown::default())
+    }
+
     /// Whether something may be told to the outside that is not recorded: it was told before if this is a
     /// repetition.
     #[must_use]

@@ -16,7 +16,7 @@ use crate::cpu::Meter;
 use crate::fault::Halt;
 use crate::host_wasi::HostWasi;
 use crate::limiter::Limiter;
-use crate::outside::{Outside, OwnedChange};
+use crate::outside::{Outside, OwnedChange, Said};
 use crate::rules::{Rules, Settled, shorten};
 use crate::run::Trail;
 use crate::sandbox::WasiKind;
@@ -102,6 +102,16 @@ impl State {
     fn cancelled(&mut self) -> Result<bool> {
         self.control.set_cooperates();
         Ok(self.world.cancelled(|| self.control.is_cancelled())?)
+    }
+
+    /// The guest prints or logs in this call.
+    pub(crate) fn says(&mut self) -> Result<Said> {
+        let is_sure = self.world.is_replaying();
+        self.world.says()?;
+        Ok(Said {
+            call: self.world.calls(),
+            is_sure,
+        })
     }
 
     /// Whether what is printed and logged now was not kept before.
@@ -328,9 +338,10 @@ impl wit::Host for State {
             logger: logger.as_deref(),
             message: &message,
         })?;
+        let said = self.says()?;
         if self.is_news() {
             let message = shorten(&message, self.log_line_bytes);
-            self.outside.log(self.world.calls(), level, logger, message);
+            self.outside.log(said, level, logger, message);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use longshore_journal::world::Origin;
 use tokio::time::Instant;
 
 use crate::journal::MOST_RECORDED;
-use crate::outside::{Outside, OwnedChange};
+use crate::outside::{Outside, OwnedChange, Said};
 
 /// Nobody is there; only time passes.
 pub(crate) struct Nobody {
@@ -76,7 +76,7 @@ impl Outside for Nobody {
         Err(AskError::Unsupported("there is no call yet".into()))
     }
 
-    fn log(&self, _call: u64, _level: LogLevel, _logger: Option<String>, _message: String) {}
+    fn log(&self, _said: Said, _level: LogLevel, _logger: Option<String>, _message: String) {}
 
     async fn settle(&self) {}
 

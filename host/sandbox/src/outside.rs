@@ -43,15 +43,23 @@ pub trait Outside: Send + Sync + 'static {
         before: bool,
     ) -> Result<Vec<Answer>, AskError>;
 
-    /// A log line for whoever called, and the number of the import call that wrote it. A run that is
-    /// repeated says it again, but for those lines that were kept before.
-    fn log(&self, call: u64, level: LogLevel, logger: Option<String>, message: String);
+    /// A log line for whoever called. A run that is repeated says it again, but for those lines that were kept before.
+    fn log(&self, said: Said, level: LogLevel, logger: Option<String>, message: String);
 
     /// Returns once all that was recorded so far survives this process.
     async fn settle(&self);
 
     /// What the component says has changed.
     fn changed(&self, change: OwnedChange);
+}
+
+/// When a line was logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The number of the import call that logged it.
+    pub call: u64,
+    /// Records that are kept lead there: whoever repeats them logs the same again.
+    pub is_sure: bool,
 }
 
 /// What a component says has changed.

@@ -28,6 +28,8 @@ struct Kept {
     newest: VecDeque<u8>,
     room: usize,
     dropped: u64,
+    /// So many bytes from the beginning are sure to be printed again by whoever repeats the run.
+    sure: u64,
 }
 
 impl Ring {
@@ -39,37 +41,72 @@ impl Ring {
                 newest: VecDeque::new(),
                 room,
                 dropped: 0,
+                sure: 0,
             })),
         }
     }
 
     /// Takes it in, and drops the oldest for it.
-    pub(crate) fn push(&self, bytes: &[u8]) {
+    pub(crate) fn push(&self, bytes: &[u8], is_sure: bool) {
         let mut kept = self.shared.lock();
         let fits = &bytes[bytes.len().saturating_sub(kept.room)..];
         let over = (kept.newest.len() + fits.len()).saturating_sub(kept.room);
         kept.newest.drain(..over);
         kept.newest.extend(fits);
         kept.dropped += (over + bytes.len() - fits.len()) as u64;
+        if is_sure {
+            kept.sure = kept.written();
+        }
+    }
+
+    /// How many bytes were printed.
+    pub(crate) fn written(&self) -> u64 {
+        self.shared.lock().written()
+    }
+
+    /// So many bytes are sure from now on.
+    pub(crate) fn note_sure(&self, bytes: u64) {
+        let mut kept = self.shared.lock();
+        kept.sure = kept.sure.max(bytes);
+    }
+
+    /// What is kept of that which is sure, up to its last whole character.
+    pub(crate) fn sure_text(&self) -> RingText {
+        let mut kept = self.shared.lock();
+        let (dropped, sure) = (kept.dropped, kept.sure);
+        let bytes = kept.newest.make_contiguous();
+        let length = usize::try_from(sure.saturating_sub(dropped)).unwrap_or(usize::MAX);
+        let bytes = &bytes[..length.min(bytes.len())];
+        let last = bytes.utf8_chunks().last();
+        let half = last.map_or(0, |last| last.invalid().len());
+        text(&bytes[..bytes.len() - half], dropped)
     }
 
     /// What is kept, as text that starts with a whole character.
     pub(crate) fn text(&self) -> RingText {
         let mut kept = self.shared.lock();
         let dropped = kept.dropped;
-        let bytes = kept.newest.make_contiguous();
-        let is_inner = |byte: &&u8| **byte & 0xC0 == 0x80;
-        // The front of a character can be lost only where something was dropped.
-        let cut = if dropped > 0 {
-            bytes.iter().take(3).take_while(is_inner).count()
-        } else {
-            0
-        };
-        let text = String::from_utf8_lossy(&bytes[cut..]).into_owned();
-        RingText {
-            text,
-            dropped: dropped + cut as u64,
-        }
+        text(kept.newest.make_contiguous(), dropped)
+    }
+}
+
+impl Kept {
+    fn written(&self) -> u64 {
+        self.dropped + self.newest.len() as u64
+    }
+}
+
+fn text(bytes: &[u8], dropped: u64) -> RingText {
+    let is_inner = |byte: &&u8| **byte & 0xC0 == 0x80;
+    // The front of a character can be lost only where something was dropped.
+    let cut = if dropped > 0 {
+        bytes.iter().take(3).take_while(is_inner).count()
+    } else {
+        0
+    };
+    RingText {
+        text: String::from_utf8_lossy(&bytes[cut..]).into_owned(),
+        dropped: dropped + cut as u64,
     }
 }
 
@@ -91,7 +128,7 @@ impl StdoutStream for Ring {
 
 impl OutputStream for Ring {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.push(&bytes);
+        self.push(&bytes, false);
         Ok(())
     }
 
@@ -115,7 +152,7 @@ impl AsyncWrite for Ring {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.push(bytes);
+        self.push(bytes, false);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -149,6 +186,29 @@ mod tests {
         assert_eq!(after(8, &[b"1234", b"56789"]), ("23456789".into(), 1));
         assert_eq!(after(4, &[b"ab", b"0123456789"]), ("6789".into(), 8));
         assert_eq!(after(0, &[b"abc", b"d"]), (String::new(), 4));
+    }
+
+    #[test]
+    fn only_what_is_sure_is_told_as_such() {
+        let ring = Ring::new(8);
+        let sure = || {
+            let RingText { text, dropped } = ring.sure_text();
+            (text, dropped)
+        };
+        ring.push(b"ab", true);
+        ring.push("cä".as_bytes(), false);
+        assert_eq!(sure(), ("ab".into(), 0));
+        // Half a character is none yet.
+        ring.note_sure(4);
+        assert_eq!(sure(), ("abc".into(), 0));
+        ring.note_sure(ring.written());
+        ring.note_sure(2);
+        assert_eq!(sure(), ("abcä".into(), 0));
+        ring.push(b"01234", false);
+        assert_eq!(sure(), ("cä".into(), 2));
+        ring.push(b"56789", false);
+        assert_eq!(sure(), (String::new(), 7));
+        assert_eq!(ring.text().text, "23456789");
     }
 
     #[test]

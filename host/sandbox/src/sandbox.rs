@@ -178,6 +178,13 @@ pub struct Started {
     pub watch: Watch,
 }
 
+/// How much a run has printed, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    stdout: u64,
+    stderr: u64,
+}
+
 /// What can be seen of a run from outside while it goes on.
 #[derive(Clone)]
 pub struct Watch(Trail);
@@ -193,6 +200,27 @@ impl Watch {
     #[must_use]
     pub fn stderr(&self) -> RingText {
         self.0.stderr.text()
+    }
+
+    /// How much it has printed.
+    #[must_use]
+    pub fn printed(&self) -> Printed {
+        Printed {
+            stdout: self.0.stdout.written(),
+            stderr: self.0.stderr.written(),
+        }
+    }
+
+    /// All records that lead to so much are kept, so that whoever repeats the run prints the same.
+    pub fn note_sure(&self, printed: Printed) {
+        self.0.stdout.note_sure(printed.stdout);
+        self.0.stderr.note_sure(printed.stderr);
+    }
+
+    /// What is left of its stdout and its stderr, as far as that is sure.
+    #[must_use]
+    pub fn sure(&self) -> (RingText, RingText) {
+        (self.0.stdout.sure_text(), self.0.stderr.sure_text())
     }
 
     /// CPU time that it has used in this process, less what it took to repeat its past.

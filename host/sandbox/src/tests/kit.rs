@@ -14,7 +14,7 @@ use crate::compile::{ChildCommand, CompileLimits};
 use crate::control::Control;
 use crate::ending::{Block, Ended, Ending, Fault, FaultKind};
 use crate::journal::{Journal, MOST_RECORDED};
-use crate::outside::{Outside, OwnedChange};
+use crate::outside::{Outside, OwnedChange, Said};
 use crate::precheck::Bounds;
 use crate::refusal::Refusal;
 use crate::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings, WasiKind};
@@ -210,7 +210,7 @@ impl Outside for Remembers {
 
     async fn settle(&self) {}
 
-    fn log(&self, _call: u64, _level: LogLevel, _logger: Option<String>, message: String) {
+    fn log(&self, _said: Said, _level: LogLevel, _logger: Option<String>, message: String) {
         self.logs.lock().push(message);
     }
 

@@ -13,7 +13,7 @@ use super::kit::origin;
 use crate::control::Control;
 use crate::host::State;
 use crate::journal::Journal;
-use crate::outside::{Outside, OwnedChange};
+use crate::outside::{Outside, OwnedChange, Said};
 use crate::run::Trail;
 use crate::sandbox::WasiKind;
 
@@ -108,8 +108,8 @@ impl Outside for Script {
         }
     }
 
-    fn log(&self, call: u64, _level: LogLevel, _logger: Option<String>, message: String) {
-        self.logs.lock().push((call, message));
+    fn log(&self, said: Said, _level: LogLevel, _logger: Option<String>, message: String) {
+        self.logs.lock().push((said.call, message));
     }
 
     async fn settle(&self) {

@@ -14,6 +14,7 @@ use super::time;
 use crate::bindings::wasi_world::wasi::io::{error, streams};
 use crate::fault::Halt;
 use crate::host::State;
+use crate::outside::Said;
 
 /// What one read or write may carry. It is the same at every moment: what a guest may write must not
 /// depend on how fast somebody takes it.
@@ -114,17 +115,12 @@ impl State {
     }
 
     fn write_to(&mut self, stream: &Resource<Output>, bytes: &[u8]) -> StreamResult<()> {
-        let is_news = self.is_news();
         let now = time(&self.world);
         let wasi = &mut self.wasi;
         match wasi.table.get_mut(stream)? {
             Output::Print(print) => {
-                if is_news {
-                    match print {
-                        Print::Stdout => wasi.stdout.push(bytes),
-                        Print::Stderr => wasi.stderr.push(bytes),
-                    }
-                }
+                let print = *print;
+                self.print(print, bytes)?;
             }
             Output::File { node, at } => {
                 wasi.files.write(*node, *at, bytes, now)?;
@@ -138,6 +134,17 @@ impl State {
                 if !room.take(bytes.len() as u64) {
                     return Err(StreamError::Failed(Failure::BodyFull));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, print: Print, bytes: &[u8]) -> Result<()> {
+        let Said { is_sure, .. } = self.says()?;
+        if self.is_news() {
+            match print {
+                Print::Stdout => self.wasi.stdout.push(bytes, is_sure),
+                Print::Stderr => self.wasi.stderr.push(bytes, is_sure),
             }
         }
         Ok(())

@@ -356,17 +356,27 @@ struct RunHandle {
     watch: Watch,
     tape: Tape,
     limits: Limits,
+    /// It has a journal, or will have one as soon as it has a row.
+    is_recorded: bool,
     earlier: Option<Arc<Output>>,
     /// It cannot be let go of: nobody could go on with it.
     stays: Arc<AtomicBool>,
 }
 
 impl RunHandle {
+    /// What is seen of it. Of a run that others may go on with, only what they will have to say as well.
     fn output(&self) -> Output {
-        let (log, log_dropped) = self.log.read();
+        let (log, log_dropped, stdout, stderr) = if self.is_recorded {
+            let (log, dropped) = self.log.sure();
+            let (stdout, stderr) = self.watch.sure();
+            (log, dropped, stdout, stderr)
+        } else {
+            let (log, dropped) = self.log.read();
+            (log, dropped, self.watch.stdout(), self.watch.stderr())
+        };
         let now = Output {
-            stdout: self.watch.stdout(),
-            stderr: self.watch.stderr(),
+            stdout,
+            stderr,
             log,
             log_dropped,
         };
@@ -553,6 +563,7 @@ impl Server {
             watch: started.watch.clone(),
             tape: tape.clone(),
             limits: call.limits.clone(),
+            is_recorded: recorder.is_some() || self.settings.durable,
             earlier: earlier.clone(),
             stays: Arc::default(),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_protocol::notification::Family;
-use longshore_sandbox::outside::{Outside, OwnedChange};
+use longshore_sandbox::outside::{Outside, OwnedChange, Said};
 use longshore_tasks::task::Progress;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -154,17 +154,18 @@ impl Outside for RunOutside {
         answers.await.unwrap_or(Err(AskError::CallCancelled))
     }
 
-    fn log(&self, _call: u64, level: LogLevel, logger: Option<String>, message: String) {
+    fn log(&self, said: Said, level: LogLevel, logger: Option<String>, message: String) {
         let tell = |asides: &Asides| asides.log(level, logger.as_deref(), &message);
         if let Some(asides) = &self.asides {
             tell(asides);
         }
         self.attending.tell(self.call.id, tell);
-        self.log.push(LogLine {
+        let line = LogLine {
             level,
             logger,
             message,
-        });
+        };
+        self.log.push(line, said.is_sure);
     }
 
     fn changed(&self, change: OwnedChange) {
@@ -194,6 +195,14 @@ struct Lines {
     kept: VecDeque<LogLine>,
     bytes: usize,
     dropped: u64,
+    /// So many lines from the beginning are sure to be logged again by whoever repeats the run.
+    sure: u64,
+}
+
+impl Lines {
+    fn written(&self) -> u64 {
+        self.dropped + self.kept.len() as u64
+    }
 }
 
 /// One line.
@@ -218,7 +227,7 @@ impl Log {
         }
     }
 
-    fn push(&self, line: LogLine) {
+    fn push(&self, line: LogLine, is_sure: bool) {
         let mut lines = self.lines.lock();
         lines.bytes += line.bytes();
         lines.kept.push_back(line);
@@ -229,6 +238,28 @@ impl Log {
             lines.bytes -= oldest.bytes();
             lines.dropped += 1;
         }
+        if is_sure {
+            lines.sure = lines.written();
+        }
+    }
+
+    /// How many lines were logged.
+    pub(crate) fn written(&self) -> u64 {
+        self.lines.lock().written()
+    }
+
+    /// So many lines are sure from now on.
+    pub(crate) fn note_sure(&self, count: u64) {
+        let mut lines = self.lines.lock();
+        lines.sure = lines.sure.max(count);
+    }
+
+    /// What is left of the lines that are sure, and how many came before them.
+    pub(crate) fn sure(&self) -> (Vec<LogLine>, u64) {
+        let lines = self.lines.lock();
+        let count = usize::try_from(lines.sure.saturating_sub(lines.dropped));
+        let sure = lines.kept.iter().take(count.unwrap_or(usize::MAX));
+        (sure.cloned().collect(), lines.dropped)
     }
 
     /// The lines that are left, and how many came before them.
@@ -252,13 +283,18 @@ mod tests {
         let one = line("0").bytes() as u64;
         let log = Log::new(3 * one);
         for n in 0..5 {
-            log.push(line(&n.to_string()));
+            log.push(line(&n.to_string()), n < 3);
         }
         let (lines, dropped) = log.read();
         let messages: Vec<&str> = lines.iter().map(|line| line.message.as_str()).collect();
         assert_eq!((messages, dropped), (vec!["2", "3", "4"], 2));
+        let sure = || log.sure().0.len();
+        assert_eq!(sure(), 1);
+        log.note_sure(log.written());
+        log.note_sure(4);
+        assert_eq!(sure(), 3);
         // A line that is larger than the whole log leaves nothing behind.
-        log.push(line(&"x".repeat(10_000)));
+        log.push(line(&"x".repeat(10_000)), false);
         assert_eq!(log.read().0.len(), 0);
     }
 }

@@ -9,7 +9,7 @@ use longshore_journal::record::Record;
 use longshore_journal::tape::Tape;
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_sandbox::control::Control;
-use longshore_sandbox::outside::{Outside, OwnedChange};
+use longshore_sandbox::outside::{Outside, OwnedChange, Said};
 use longshore_sandbox::sandbox::Sandbox;
 use parking_lot::Mutex;
 
@@ -201,8 +201,8 @@ impl Outside for Scripted {
             .collect()
     }
 
-    fn log(&self, call: u64, _level: LogLevel, _logger: Option<String>, message: String) {
-        self.log.lock().push((call, message));
+    fn log(&self, said: Said, _level: LogLevel, _logger: Option<String>, message: String) {
+        self.log.lock().push((said.call, message));
         self.keep_eagerly();
     }
 

@@ -9,7 +9,7 @@ use longshore_tests::fault::{Fault, Kept, Kit};
 use serde_json::Value;
 
 use super::examples::{Example, Said};
-use super::witness::{Witness, admin};
+use super::witness::{Witness, admin, lines};
 
 pub(super) const LOST: &str = "nothing is lost";
 pub(super) const CONTRADICTED: &str = "nothing that was shown is contradicted";
@@ -197,12 +197,17 @@ fn told(example: &Example, witness: &Witness, output: &Value) -> Vec<(&'static s
             format!("{shown:?} was shown, and by its result it said {statuses:?}"),
         ));
     }
-    let logged: Vec<&str> = output["log"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|line| line["message"].as_str())
-        .collect();
+    let logged = lines(&output["log"]);
+    let all = output["stdout"].as_str().unwrap_or_default();
+    if !logged.starts_with(&witness.logged) || !all.starts_with(&witness.printed) {
+        broken.push((
+            CONTRADICTED,
+            format!(
+                "it was seen to say {:?} and {:?}, and has said {output}",
+                witness.logged, witness.printed
+            ),
+        ));
+    }
     if logged != log {
         broken.push((ONCE, format!("its log is {logged:?} and should be {log:?}")));
     }

@@ -37,6 +37,9 @@ pub(super) struct Witness {
     /// How far it said that it was, and what it had used.
     done: f64,
     cpu_ms: u64,
+    /// The most that it was seen to have logged and printed.
+    pub(super) logged: Vec<String>,
+    pub(super) printed: String,
     /// What was shown and contradicts what was shown before.
     pub(super) faults: Vec<(&'static str, String)>,
     pub(super) looks: u64,
@@ -54,6 +57,8 @@ impl Witness {
             updated_at: String::new(),
             done: f64::NEG_INFINITY,
             cpu_ms: 0,
+            logged: Vec::new(),
+            printed: String::new(),
             faults: Vec::new(),
             looks: 0,
         }
@@ -87,6 +92,7 @@ impl Witness {
         self.remember(&task);
         let shown = admin(address, &format!("/v1/tasks/{id}")).await?;
         self.remember_numbers(&shown);
+        self.remember_output(&shown["output"]);
         Ok(Some(task))
     }
 
@@ -145,6 +151,26 @@ impl Witness {
         }
     }
 
+    /// Whoever goes on with a run comes again to what it had said, so that it may be less for a while, but nothing else.
+    fn remember_output(&mut self, output: &Value) {
+        let logged: Vec<String> = lines(&output["log"]);
+        let printed = output["stdout"].as_str().unwrap_or_default();
+        let is_same = logged.starts_with(&self.logged) || self.logged.starts_with(&logged);
+        if !is_same || !(printed.starts_with(&self.printed) || self.printed.starts_with(printed)) {
+            let what = format!(
+                "it had said {:?} and {:?}, and then {logged:?} and {printed:?}",
+                self.logged, self.printed
+            );
+            self.fault(super::judge::CONTRADICTED, what);
+        }
+        if logged.len() > self.logged.len() {
+            self.logged = logged;
+        }
+        if printed.len() > self.printed.len() {
+            printed.clone_into(&mut self.printed);
+        }
+    }
+
     /// Answers one question, and remembers to have done so before anybody can know.
     async fn answer(&mut self, address: SocketAddr, key: &str) -> Result<()> {
         let sent = self.sent.entry(key.to_owned()).or_default();
@@ -188,6 +214,14 @@ impl Watcher for Witness {
     async fn look(&mut self, address: SocketAddr) -> Result<()> {
         self.see(address).await.map(drop)
     }
+}
+
+/// The texts of a log.
+pub(super) fn lines(log: &Value) -> Vec<String> {
+    let lines = log.as_array().into_iter().flatten();
+    lines
+        .filter_map(|line| line["message"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// What the admin API says.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use longshore_sandbox::control::StopReason;
+use longshore_sandbox::sandbox::Printed;
 use longshore_tasks::event::{Effect, Event, Refused};
 use longshore_tasks::question::{Fate, Question};
 use longshore_tasks::store::{self, Commit, StoreError};
-use longshore_tasks::task::{Reach, Task};
+use longshore_tasks::task::{Reach, State, Task};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -98,7 +99,7 @@ impl Driver {
             );
             self.recorder = Some(recorder.mutated(self.server.mutant));
         }
-        let used = self.usage();
+        let (used, said) = (self.usage(), self.said());
         let written = self.recorder.as_mut().and_then(|recorder| {
             row.journal_key = Some(recorder.kept_key().to_vec());
             recorder.write(&mut row, clock::now(), used, Puts::Nothing)
@@ -118,6 +119,7 @@ impl Driver {
             return None;
         }
         self.note_kept(written.as_ref());
+        self.note_sure(said);
         self.budget_at = None;
         self.hold_at = None;
         self.put_off_showing();
@@ -216,6 +218,17 @@ impl Driver {
         }
     }
 
+    /// How much the run has printed and logged. Whatever is recorded is asked for later, so that it leads there.
+    fn said(&self) -> (Printed, u64) {
+        (self.watch.printed(), self.log.written())
+    }
+
+    /// All records that lead to so much are kept.
+    fn note_sure(&self, (printed, lines): (Printed, u64)) {
+        self.watch.note_sure(printed);
+        self.log.note_sure(lines);
+    }
+
     /// Commits the row after these events, with all that was recorded before them.
     pub(super) async fn commit(&mut self, events: Vec<Event>, patience: Patience) -> Change {
         self.commit_with(events, None, patience).await
@@ -228,9 +241,12 @@ impl Driver {
         output: Option<&Output>,
         patience: Patience,
     ) -> Change {
+        let asked_before =
+            matches!(&self.carrier, Carrier::Task(row) if row.state == State::InputRequired);
         let puts = if events
             .iter()
             .any(|event| matches!(event, Event::Asked { .. }))
+            || (self.server.mutant == Some(Mutant::KeptLate) && asked_before)
         {
             Puts::Questions
         } else {
@@ -266,6 +282,7 @@ impl Driver {
                 return Change::Refused(Refused::Nothing);
             }
             let (from_version, from_epoch) = (row.version, row.lease.epoch);
+            let said = self.said();
             let is_late = self.server.mutant == Some(Mutant::KeptLate)
                 && is_seen
                 && !next.state.name().is_final();
@@ -298,10 +315,16 @@ impl Driver {
             match self.server.tasks.commit(commit).await {
                 Ok(()) => {
                     self.note_kept(written.as_ref());
+                    self.note_sure(said);
                     if is_seen {
                         self.server.tell_of(&next);
                     }
                     self.carrier = Carrier::Task(Box::new(next));
+                    if is_late {
+                        let usage = self.usage();
+                        let late = vec![Event::Journalled { usage }];
+                        let _too_late = Box::pin(self.commit_with(late, None, patience)).await;
+                    }
                     return Change::Done;
                 }
                 Err(StoreError::Fenced)
@@ -331,6 +354,7 @@ impl Driver {
                     }
                     if self.has_landed(&next, written.as_ref()).await {
                         self.note_kept(written.as_ref());
+                        self.note_sure(said);
                         return Change::Done;
                     }
                     if patience != Patience::Endless {
