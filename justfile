@@ -48,6 +48,19 @@ canary: build
 chaos ROUNDS="5": build guests
     LONGSHORE_TEST_ROUNDS={{ROUNDS}} cargo test --locked --workspace --all-targets --test house -- --nocapture survive::kills survive::spinning survive::crashes
 
+# Servers that break one rule each, under all tests but those that are made to notice: what fails then notices as well.
+mutants: guests
+    #!/usr/bin/env bash
+    set -uo pipefail
+    noticed=0
+    for mutant in outputs-unrecorded kept-late epoch-unchecked; do
+        printf '\n== %s\n' "$mutant"
+        LONGSHORE_MUTANT=$mutant cargo build --locked --workspace --all-targets || exit
+        LONGSHORE_MUTANT=$mutant cargo test --locked --workspace --all-targets --test house -- \
+            --skip survive::crashes --skip survive::kills || noticed=1
+    done
+    cargo build --locked --workspace --all-targets && exit $noticed
+
 # A server at its admission limit for SECONDS: it must hold at the end what it held when it was warm.
 soak SECONDS="600": guests
     cargo build --locked --release --workspace

@@ -115,7 +115,7 @@ impl Server {
     /// A node of these parts. It serves nothing until it has loaded and recovered.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        Self::mutated(parts, None)
+        Self::mutated(parts, Mutant::BUILT_IN)
     }
 
     /// The same, with one rule broken.
