@@ -46,7 +46,7 @@ canary: build
 
 # Kills, restarts and computing that outlives processes, ROUNDS times as long as among the tests.
 chaos ROUNDS="5": build guests
-    LONGSHORE_TEST_ROUNDS={{ROUNDS}} cargo test --locked --workspace --all-targets --test house -- --nocapture survive::kills survive::spinning survive::crashes
+    LONGSHORE_TEST_ROUNDS={{ROUNDS}} cargo test --locked --workspace --all-targets --test house -- --nocapture survive::kills survive::spinning survive::crashes survive::many
 
 # Servers that break one rule each, under all tests but those that are made to notice: what fails then notices as well.
 mutants: guests

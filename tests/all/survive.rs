@@ -4,6 +4,7 @@ mod crashes;
 mod differs;
 mod history;
 mod kills;
+mod many;
 mod otherwise;
 mod parked;
 mod points;
