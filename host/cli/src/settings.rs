@@ -248,6 +248,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("header_s", "time for the headers of a request", |n| U64(&mut n.server.header_s)).s().at_least(1),
     key("body_pause_s", "longest pause within a request's body", |n| U64(&mut n.server.body_pause_s)).s().at_least(1),
     key("write_s", "time in which a client takes in none of its answer", |n| U64(&mut n.server.write_s)).s().at_least(1),
+    key("answers_mib", "large answers that their clients have not taken in yet", |n| Usize(&mut n.server.answers_bytes)).mib(64 * 1024).at_least(1),
     key("listeners", "clients that listen at the same time", |n| Usize(&mut n.server.listeners)),
     key("listeners_each", "of those, the ones of one caller", |n| Usize(&mut n.server.listeners_each)),
     key("listen_s", "time after which one of them has to ask again, over HTTP", |n| U64(&mut n.server.listen_s)).s().at_least(1),

@@ -29,7 +29,7 @@ pub struct Limits {
     pub cpu_ms: u64,
     /// Wall time of a run, less what it waits for people and clocks.
     pub active_wall_ms: u64,
-    /// One result: all its content and structure.
+    /// One result, as the JSON that is kept and sent.
     pub result_bytes: u64,
     /// What is kept of each of stdout and stderr: the newest.
     pub output_ring_bytes: u64,

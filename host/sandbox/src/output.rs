@@ -145,7 +145,7 @@ fn in_base64(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }
 
-/// The bytes of one result.
+/// The bytes of one result, before they are JSON: whoever writes them measures what comes of it, which is more.
 pub(crate) struct Budget {
     used: u64,
     most: u64,

@@ -85,6 +85,9 @@ pub struct Settings {
     pub body_pause_s: u64,
     /// How long a client may take in nothing of an answer, in seconds, before its connection is given up.
     pub write_s: u64,
+    /// Large answers that their clients have not taken in yet, in bytes, over all connections: a hundred of the largest
+    /// results. Whoever asks for much and reads nothing holds no more memory than that.
+    pub answers_bytes: usize,
     /// Clients that listen at the same time. Each is a connection that may say nothing for hours.
     pub listeners: usize,
     /// Of those, the ones of one caller.
@@ -165,6 +168,7 @@ impl Default for Settings {
             header_s: 10,
             body_pause_s: 10,
             write_s: 30,
+            answers_bytes: 128 * 1024 * 1024,
             listeners: 1_024,
             listeners_each: 1_024,
             listen_s: 6 * 3_600,

@@ -154,14 +154,15 @@ pub(crate) fn outcome(
     stderr: &RingText,
     info: &ServerInfo,
 ) -> Outcome {
+    let most = call.limits.result_bytes;
     match ending {
         Ending::Returned(result) => tool_result(call, &result, false, info),
         Ending::ToolFailed(result) => tool_result(call, &result, true, info),
-        Ending::Read(contents) => completed(library::read(&contents, info)),
+        Ending::Read(contents) => completed(most, library::read(&contents, info)),
         Ending::NotFound => Outcome::Failed(of_error(library::not_found(call))),
-        Ending::Prompted(prompt) => completed(library::prompted(&prompt, info)),
+        Ending::Prompted(prompt) => completed(most, library::prompted(&prompt, info)),
         Ending::BadArgument(text) => Outcome::Failed(of_error(RpcError::invalid_params(text))),
-        Ending::Completed(values) => completed(Ok(library::completed(&values, info))),
+        Ending::Completed(values) => completed(most, Ok(library::completed(&values, info))),
         Ending::Protocol(error) => Outcome::Failed(guest_error(error)),
         Ending::Cancelled => match why {
             Some(reason) => stopped(reason),
@@ -251,12 +252,21 @@ fn tool_result(
     is_error: bool,
     info: &ServerInfo,
 ) -> Outcome {
-    completed(result_text(call, result, is_error, info))
+    let most = call.limits.result_bytes;
+    let schema = call.output_schema.as_deref();
+    completed(most, result_text(result, is_error, schema, most, info))
 }
 
 /// The end of a run that returned: with its result, or with what is wrong with that.
-fn completed(result: Result<String, String>) -> Outcome {
+fn completed(most: u64, result: Result<String, String>) -> Outcome {
     match result {
+        // A control character is one byte of the guest's and six of JSON: what is kept and sent is measured as it is.
+        Ok(text) if text.len() as u64 > most => {
+            let size = text.len();
+            let message =
+                format!("the result has {size} bytes as JSON; at most {most} are allowed");
+            Outcome::Failed(failure(RunReason::OutputLimit, &message))
+        }
         Ok(text) => Outcome::Completed(Json::from(text)),
         Err(fault) => Outcome::Failed(failure(RunReason::BadOutput, &fault)),
     }
@@ -272,9 +282,10 @@ fn of_error(error: RpcError) -> Failure {
 }
 
 fn result_text(
-    call: &CallFacts,
     result: &ending::ToolResult,
     is_error: bool,
+    schema: Option<&Compiled>,
+    most: u64,
     info: &ServerInfo,
 ) -> Result<String, String> {
     let structured: Option<Box<RawValue>> = result
@@ -283,7 +294,7 @@ fn result_text(
         .map(|text| RawValue::from_string(text.trim().to_owned()))
         .transpose()
         .map_err(|_| "the structured result is not JSON".to_owned())?;
-    if let (Some(schema), false) = (&call.output_schema, is_error) {
+    if let (Some(schema), false) = (schema, is_error) {
         let Some(structured) = &structured else {
             return Err(
                 "the tool has an output schema and returned no structured result".to_owned(),
@@ -310,17 +321,26 @@ fn result_text(
         .iter()
         .map(block)
         .collect::<Result<_, String>>()?;
+    let written = |content: &[Content<'_>]| {
+        let result = ToolResult {
+            content,
+            structured: structured.as_deref(),
+            meta: meta.as_ref(),
+            is_error,
+        };
+        result.to_json(info)
+    };
     if let (Some(structured), true) = (&structured, content.is_empty()) {
-        // Clients that know no structured results read the text (MCP 2026-07-28, Tools, structured content).
+        // Clients that know no structured results read the text (MCP 2026-07-28, Tools, structured content). A result
+        // that has room for its data only once is better than none.
         content.push(Content::Text(structured.get()));
+        let twice = written(&content);
+        if twice.len() as u64 <= most {
+            return Ok(twice);
+        }
+        content.clear();
     }
-    Ok(ToolResult {
-        content: &content,
-        structured: structured.as_deref(),
-        meta: meta.as_ref(),
-        is_error,
-    }
-    .to_json(info))
+    Ok(written(&content))
 }
 
 fn block(block: &ending::Block) -> Result<Content<'_>, String> {
@@ -493,6 +513,55 @@ mod tests {
                 "{code}"
             );
         }
+    }
+
+    fn result(text: &str, structured: Option<&str>) -> ending::ToolResult {
+        ending::ToolResult {
+            content: match text {
+                "" => vec![],
+                text => vec![ending::Block::Text(text.to_owned())],
+            },
+            structured: structured.map(str::to_owned),
+            meta: None,
+        }
+    }
+
+    fn written(result: &ending::ToolResult, most: usize) -> Result<String, String> {
+        let info = ServerInfo::new("longshore", "0");
+        let most = most as u64;
+        match completed(most, result_text(result, false, None, most, &info)) {
+            Outcome::Completed(Json(text)) => Ok(text.as_ref().to_owned()),
+            Outcome::Failed(failure) => Err(failure.message),
+            other @ Outcome::Cancelled(_) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_result_is_measured_as_it_is_kept_and_sent() {
+        let around = written(&result("x", None), 1_000).unwrap().len() - 1;
+        for (text, size) in [("\u{1}\u{1}", 12), ("\"\"\"", 6), ("\n", 2), ("é", 2)] {
+            let fits = written(&result(text, None), around + size).unwrap();
+            assert_eq!(fits.len(), around + size, "{text:?}");
+            let over = written(&result(text, None), around + size - 1).unwrap_err();
+            assert!(over.contains("bytes as JSON; at most"), "{over}");
+        }
+    }
+
+    #[test]
+    fn data_is_repeated_as_text_where_there_is_room_for_it() {
+        let given = result("", Some("{\"a\":\"b\"}"));
+        let twice = written(&given, 1_000).unwrap();
+        assert!(
+            twice.contains(r#""content":[{"type":"text","text":"{\"a\":\"b\"}"}]"#),
+            "{twice}"
+        );
+        assert_eq!(written(&given, twice.len()).unwrap(), twice);
+        let once = written(&given, twice.len() - 1).unwrap();
+        assert!(
+            once.contains(r#""content":[],"structuredContent":{"a":"b"}"#),
+            "{once}"
+        );
+        assert!(written(&given, once.len() - 1).is_err());
     }
 
     #[test]

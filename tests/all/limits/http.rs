@@ -6,6 +6,7 @@ use std::time::Duration;
 use longshore_tests::http::{Reply, send};
 use longshore_tests::mcp::Client;
 use longshore_tests::process::Server;
+use longshore_tests::wait;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -170,31 +171,73 @@ pub(super) fn slow_body(server: &Server, never: u64) -> Reaching<'_> {
     })
 }
 
+/// A call with an answer of that size, as it is written.
+fn large_call(server: &Server, bytes: usize) -> String {
+    let call = json!({ "name": "large", "arguments": { "bytes": bytes } });
+    // One that waits, and is given no task in its place.
+    let call = Client::plain(server.address).request("tools/call", call);
+    let lines: String = Client::headers(&call)
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    let body = call.to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\n{lines}content-length: {}\r\n\r\n{body}",
+        server.address,
+        body.len()
+    )
+}
+
+/// A connection that takes in next to nothing by itself.
+async fn narrow(server: &Server) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket can be made");
+    socket
+        .set_recv_buffer_size(4096)
+        .expect("the option is known");
+    let stream = socket.connect(server.address).await;
+    stream.expect("the server listens")
+}
+
+/// Clients that ask for more than the system takes in and do not read it, beside one that reads.
+pub(super) fn unread_by_all(server: &Server, count: u64) -> Reaching<'_> {
+    const FAR_MORE: usize = 16 << 20;
+    Box::pin(async move {
+        let call = json!({ "name": "large", "arguments": { "bytes": 100_000 } });
+        let answer = async || {
+            let reply = server.client().send("tools/call", call.clone()).await;
+            outcome(&reply.expect("the server answers"), 503)
+        };
+        if count == 0 {
+            return answer().await;
+        }
+        let mut silent = Vec::new();
+        for _ in 0..count {
+            let mut stream = narrow(server).await;
+            let call = large_call(server, FAR_MORE);
+            stream.write_all(call.as_bytes()).await.expect("it is read");
+            silent.push(stream);
+        }
+        let refused = wait::until("the room to be taken", PATIENCE, || async {
+            answer().await.err()
+        })
+        .await;
+        // Small answers need none of it.
+        server.client().result("tools/list", json!({})).await;
+        drop(silent);
+        wait::until("the room to be free again", PATIENCE, || async {
+            answer().await.ok()
+        })
+        .await;
+        Err(refused)
+    })
+}
+
 /// More answers than all buffers on the way hold, read at once or not until it is too late.
 pub(super) fn unread(server: &Server, late: u64) -> Reaching<'_> {
     const ANSWERS: usize = 16;
     Box::pin(async move {
-        let call = json!({ "name": "large", "arguments": { "bytes": 1_000_000 } });
-        let call = server.client().request("tools/call", call);
-        let lines: String = Client::headers(&call)
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\r\n"))
-            .collect();
-        let body = call.to_string();
-        let one = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {}\r\n{lines}content-length: {}\r\n\r\n{body}",
-            server.address,
-            body.len()
-        );
-        let socket = TcpSocket::new_v4().expect("a socket can be made");
-        socket
-            .set_recv_buffer_size(4096)
-            .expect("the option is known");
-        let mut stream = socket
-            .connect(server.address)
-            .await
-            .expect("the server listens");
-        let sent = one.repeat(ANSWERS);
+        let mut stream = narrow(server).await;
+        let sent = large_call(server, 1_000_000).repeat(ANSWERS);
         stream.write_all(sent.as_bytes()).await.expect("it is read");
         if late > 0 {
             // The server says nothing when it gives a connection up: its own figures show that one is gone.
@@ -205,7 +248,7 @@ pub(super) fn unread(server: &Server, late: u64) -> Reaching<'_> {
                     .expect("the system tells")
             };
             let with_it = fds().await;
-            longshore_tests::wait::until("it to be given up", PATIENCE, || async {
+            wait::until("it to be given up", PATIENCE, || async {
                 (fds().await < with_it).then_some(())
             })
             .await;

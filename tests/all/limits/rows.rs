@@ -125,6 +125,7 @@ fn of_the_server() -> Vec<Row> {
         Row::between("header_s", 1, 0, 1, "closed", http::slow_head),
         Row::between("body_pause_s", 1, 0, 1, "too-slow", http::slow_body),
         Row::between("write_s", 3, 0, 1, "closed", http::unread).on(&["large"]),
+        Row::between("answers_mib", 1, 0, 1, "busy", http::unread_by_all).with(&[("limits.result_kib", 32_768), ("limits.hostcall_kib", 32_768)]).on(&["large"]),
         Row::exact("connections", 4, "waits", http::connections),
         Row::exact("upload_mib", 1, "too-large", upload::bytes).at_zero(1),
         Row::exact("uploads", 2, "busy", upload::at_once).at_zero(1),

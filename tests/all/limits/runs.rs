@@ -1,9 +1,11 @@
 //! What a run may use.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longshore_tests::process::Server;
 use longshore_tests::wait;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Outcome, Reaching};
@@ -66,16 +68,16 @@ pub(super) fn waits(server: &Server, count: u64) -> Reaching<'_> {
 
 pub(super) fn result(server: &Server, bytes: u64) -> Reaching<'_> {
     Box::pin(async move {
-        let reply = server
-            .client()
-            .send(
-                "tools/call",
-                json!({ "name": "large", "arguments": { "bytes": bytes } }),
-            )
-            .await
-            .expect("the server answers")
-            .json();
-        match reply["error"]["data"]["reason"].as_str() {
+        let answer = async |bytes: u64| {
+            let call = json!({ "name": "large", "arguments": { "bytes": bytes } });
+            let reply = server.client().send("tools/call", call).await;
+            reply.expect("the server answers")
+        };
+        // What stands around the text counts as well.
+        let empty: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_slice(&answer(0).await.body).expect("it is one message");
+        let around = empty["result"].get().len() as u64;
+        match answer(bytes - around).await.json()["error"]["data"]["reason"].as_str() {
             Some(reason) => Err(reason.to_owned()),
             None => Ok(()),
         }

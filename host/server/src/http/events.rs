@@ -10,18 +10,37 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
 
+use super::unread::Unread;
+
 /// A comment goes out after this long without an event: proxies close what is silent for 30 s or more.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// An answer of these messages, each one line of JSON.
-pub(super) fn respond(messages: impl Stream<Item = String> + Send + 'static) -> Response {
-    respond_frames(messages.map(|message| format!("data: {message}\n\n")))
+pub(super) fn respond(
+    unread: &Unread,
+    messages: impl Stream<Item = String> + Send + 'static,
+) -> Response {
+    respond_frames(unread, messages.map(|message| frame(&message)))
 }
 
-/// An answer of these events, each written out with its end.
-pub(super) fn respond_frames(events: impl Stream<Item = String> + Send + 'static) -> Response {
+/// A message as an event.
+pub(super) fn frame(message: &str) -> String {
+    format!("data: {message}\n\n")
+}
+
+/// An answer of these events, each written out with its end. It ends before one that there is no room for.
+pub(super) fn respond_frames(
+    unread: &Unread,
+    events: impl Stream<Item = String> + Send + 'static,
+) -> Response {
+    let unread = unread.clone();
+    respond_bytes(events.scan((), move |(), event| std::future::ready(unread.hold(event))))
+}
+
+/// An answer of these events, which there is room for.
+pub(super) fn respond_bytes(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let headers = [
         (
             header::CONTENT_TYPE,
@@ -35,12 +54,12 @@ pub(super) fn respond_frames(events: impl Stream<Item = String> + Send + 'static
 }
 
 fn frames(
-    events: impl Stream<Item = String> + Send + 'static,
+    events: impl Stream<Item = Bytes> + Send + 'static,
     keep_alive: Duration,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
     stream::unfold(Box::pin(events), move |mut events| async move {
         let frame = match tokio::time::timeout(keep_alive, events.next()).await {
-            Ok(Some(event)) => Bytes::from(event),
+            Ok(Some(event)) => event,
             Ok(None) => return None,
             Err(_) => Bytes::from_static(b": alive\n\n"),
         };
@@ -59,7 +78,7 @@ mod tests {
         let mut frames = Box::pin(frames(messages, Duration::from_millis(5)));
         let mut next = async || frames.next().await.map(Result::unwrap);
         assert_eq!(next().await.unwrap(), ": alive\n\n");
-        tell.send("data: {}\n\n".to_owned()).unwrap();
+        tell.send(Bytes::from_static(b"data: {}\n\n")).unwrap();
         let message = loop {
             let frame = next().await.unwrap();
             if frame != ": alive\n\n" {

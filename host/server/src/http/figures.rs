@@ -41,6 +41,7 @@ pub(super) async fn node(State(app): State<App>) -> Result<Json<Value>, ApiError
         "sessions": server.sessions.count(),
         "polls": { "waiting": server.polls.waiting() },
         "uploads": server.uploading(),
+        "answers": { "unreadKib": app.unread.held_kib() },
         "sandbox": { "compiles": sandbox.compiles, "compiling": sandbox.compiling, "guestThreads": sandbox.guest_threads },
         "store": { "commits": store.commits, "changes": store.changes, "unfinishedTasks": store.unfinished },
         "process": process(),

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use longshore_protocol::decode;
 use longshore_protocol::envelope::{self, Envelope, Message, RequestId};
@@ -20,6 +21,7 @@ use tokio::time::Instant;
 
 use super::body::{self, Most};
 use super::session::{self, SESSION_ID};
+use super::unread::{self, Unread};
 use super::{App, events, whole};
 use crate::dispatch::{Answer, DispatchError, Held, Identity, Incoming, Said};
 use crate::errors::{self, Era, Failure};
@@ -81,7 +83,7 @@ pub(super) async fn endpoint(app: App, request: Request) -> Response {
                     Way::InSession => match session::serve(&app, headers, &envelope).await {
                         session::Served::Now(response) => Served::Now(response),
                         session::Served::Stream(session, reader) => {
-                            Served::InSession(session, reader)
+                            Served::InSession(envelope.id.clone(), session, reader)
                         }
                     },
                 },
@@ -95,12 +97,12 @@ pub(super) async fn endpoint(app: App, request: Request) -> Response {
     });
     match served.await {
         Served::Now(response) => response,
-        Served::InSession(session, reader) => {
-            session::answer(&app, can_stream, &session, reader).await
+        Served::InSession(id, session, reader) => {
+            session::answer(&app, can_stream, &id, &session, reader).await
         }
         // Waited for here, so that a client that goes away lets go of its call, and of its poll.
-        Served::Held(id, held) => wait(&id, held).await,
-        Served::Late(id, late) => finish(&id, late.result().await),
+        Served::Held(id, held) => wait(&app, &id, held).await,
+        Served::Late(id, late) => finish(&app, &id, late.result().await),
     }
 }
 
@@ -142,7 +144,7 @@ enum Served {
     /// A poll that is to be answered in a while.
     Late(RequestId, Box<Late>),
     /// A request of a session, which goes on whether or not it is waited for.
-    InSession(Arc<Session>, Reader),
+    InSession(RequestId, Arc<Session>, Reader),
 }
 
 async fn answer(
@@ -181,7 +183,7 @@ async fn answer(
         presence,
     };
     match app.server.dispatch(&incoming, request).await {
-        Ok(Answer::Result(result)) => Served::Now(finish(id, Ok(result))),
+        Ok(Answer::Result(result)) => Served::Now(finish(app, id, Ok(result))),
         Ok(Answer::Held(held)) => Served::Held(id.clone(), held),
         Ok(Answer::Late(late)) => Served::Late(id.clone(), late),
         Ok(Answer::Listening(listening)) => {
@@ -189,27 +191,31 @@ async fn answer(
             let messages = stream::unfold(listening, move |mut listening| async move {
                 Some((listening.next_until(over_at).await?, listening))
             });
-            Served::Now(events::respond(messages))
+            Served::Now(events::respond(&app.unread, messages))
         }
-        Err(error) => Served::Now(finish(id, Err(error))),
+        Err(error) => Served::Now(finish(app, id, Err(error))),
     }
 }
 
 /// The answer to a held call: one message if nothing is said before the end, else a stream of them.
-async fn wait(id: &RequestId, mut held: Held) -> Response {
+async fn wait(app: &App, id: &RequestId, mut held: Held) -> Response {
     let first = match until_told(&mut held).await {
-        Told::End(result) => return finish(id, result),
+        Told::End(result) => return finish(app, id, result),
         Told::Aside(message) => message,
     };
-    let id = id.clone();
-    let rest = stream::unfold(Some((id, held)), |going| async {
-        let (id, mut held) = going?;
+    let first = Bytes::from(events::frame(&first));
+    let (id, unread) = (id.clone(), app.unread.clone());
+    let rest = stream::unfold(Some((id, unread, held)), |going| async {
+        let (id, unread, mut held) = going?;
         match until_told(&mut held).await {
-            Told::Aside(message) => Some((message, Some((id, held)))),
-            Told::End(result) => Some((last(&id, result), None)),
+            Told::Aside(message) => Some((
+                Bytes::from(events::frame(&message)),
+                Some((id, unread, held)),
+            )),
+            Told::End(result) => Some((last(&unread, &id, result), None)),
         }
     });
-    events::respond(stream::once(std::future::ready(first)).chain(rest))
+    events::respond_bytes(stream::once(std::future::ready(first)).chain(rest))
 }
 
 enum Told {
@@ -229,17 +235,33 @@ async fn until_told(held: &mut Held) -> Told {
 }
 
 /// The response at the end of a stream, whose HTTP status is long said.
-fn last(id: &RequestId, result: Result<String, DispatchError>) -> String {
+fn last(unread: &Unread, id: &RequestId, result: Result<String, DispatchError>) -> Bytes {
+    let error = match result {
+        Ok(result) => {
+            let response = events::frame(&response::result(id, &result));
+            match unread.hold(response) {
+                Some(response) => return response,
+                None => unread::full(),
+            }
+        }
+        Err(error) => error,
+    };
+    let error = errors::told(error, Era::Requests).error;
+    Bytes::from(events::frame(&response::error(Some(id), &error)))
+}
+
+fn finish(app: &App, id: &RequestId, result: Result<String, DispatchError>) -> Response {
     match result {
-        Ok(result) => response::result(id, &result),
-        Err(error) => response::error(Some(id), &errors::told(error, Era::Requests).error),
+        Ok(result) => send(app, id, response::result(id, &result), Era::Requests),
+        Err(error) => fail_as(Some(id), error, Era::Requests),
     }
 }
 
-fn finish(id: &RequestId, result: Result<String, DispatchError>) -> Response {
-    match result {
-        Ok(result) => respond(StatusCode::OK, response::result(id, &result)),
-        Err(error) => fail_as(Some(id), error, Era::Requests),
+/// A message as the answer to a request, if there is room for it.
+pub(super) fn send(app: &App, id: &RequestId, message: String, era: Era) -> Response {
+    match app.unread.hold(message) {
+        Some(message) => respond(StatusCode::OK, message),
+        None => fail_as(Some(id), unread::full(), era),
     }
 }
 
@@ -263,11 +285,11 @@ fn refuse(id: Option<&RequestId>, error: RpcError) -> Response {
     fail_as(id, DispatchError::Refused(error), Era::Requests)
 }
 
-pub(super) fn respond(status: StatusCode, body: String) -> Response {
+pub(super) fn respond(status: StatusCode, body: impl Into<Body>) -> Response {
     (
         status,
         [(header::CONTENT_TYPE, "application/json")],
-        Body::from(body),
+        body.into(),
     )
         .into_response()
 }

@@ -11,6 +11,7 @@ mod mcp;
 mod serve;
 mod session;
 mod stall;
+mod unread;
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use axum::middleware;
 use axum::routing::{get, post, put};
 
 pub use self::serve::{Admin, Bound, bind};
+use self::unread::Unread;
 use crate::server::Server;
 
 /// What the handlers share.
@@ -33,6 +35,8 @@ pub(crate) struct App {
     pub(crate) admin_token: Arc<blake3::Hash>,
     /// Where whoever runs this server finds the token.
     pub(crate) admin_token_place: Arc<str>,
+    /// Large answers that are not taken in yet.
+    pub(crate) unread: Unread,
 }
 
 /// Does something to its end, also when the client goes away in the middle of it: what is written to

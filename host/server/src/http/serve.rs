@@ -22,6 +22,7 @@ use tower::Service as _;
 
 use super::alarm::Alarm;
 use super::stall::Unstalled;
+use super::unread::Unread;
 use super::{App, MCP, guard, mcp, router};
 use crate::server::Server;
 
@@ -92,12 +93,14 @@ impl Bound {
         let header_time = Duration::from_secs(server.settings.header_s);
         let headers = server.settings.headers + HEADERS_BEYOND;
         let patience = Duration::from_secs(server.settings.write_s);
+        let unread = Unread::new(server.settings.answers_bytes);
         let bus = Arc::clone(&server.bus);
         let app = App {
             server,
             address: self.address,
             admin_token: Arc::new(blake3::hash(admin.token.trim().as_bytes())),
             admin_token_place: admin.place.into(),
+            unread,
         };
         let router = router(app.clone());
         let graceful = GracefulShutdown::new();
@@ -150,7 +153,8 @@ async fn answer(app: App, mut router: Router, request: Request) -> Result<Respon
         // A connection keeps room for this future while it says nothing, so it must not be a large one.
         return Ok(Box::pin(mcp::endpoint(app, request)).await);
     }
-    router.call(request).await
+    let response = router.call(request).await?;
+    Ok(app.unread.bound(response).await)
 }
 
 /// Connections at the same time: as many as were allowed, and as this process has descriptors for.

@@ -6,12 +6,12 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{self, Stream, StreamExt as _};
-use longshore_protocol::envelope::{Envelope, NotificationEnvelope, ResponseEnvelope};
+use longshore_protocol::envelope::{Envelope, NotificationEnvelope, RequestId, ResponseEnvelope};
 use longshore_protocol::error::RpcError;
 use longshore_protocol::response;
 use longshore_protocol::version::Revision;
 
-use super::mcp::{accepts, fail, fail_as, respond};
+use super::mcp::{accepts, fail, fail_as, respond, send};
 use super::{App, events};
 use crate::dispatch::Identity;
 use crate::errors::{self, Era};
@@ -98,7 +98,7 @@ pub(super) async fn serve(app: &App, headers: &HeaderMap, envelope: &Envelope<'_
         .serve_in_session(&session, begun, envelope, can_stream)
         .await
     {
-        Answering::Now(Some(text)) => Served::Now(respond(StatusCode::OK, text)),
+        Answering::Now(Some(text)) => Served::Now(send(app, id, text, Era::Sessions)),
         Answering::Now(None) => Served::Now(StatusCode::ACCEPTED.into_response()),
         Answering::Talk(talk) => {
             let most = app.server.settings.limits.log_ring_bytes;
@@ -112,6 +112,7 @@ pub(super) async fn serve(app: &App, headers: &HeaderMap, envelope: &Envelope<'_
 pub(super) async fn answer(
     app: &App,
     can_stream: bool,
+    id: &RequestId,
     session: &Session,
     mut reader: Reader,
 ) -> Response {
@@ -132,18 +133,18 @@ pub(super) async fn answer(
     };
     let first = match first {
         Ok(Some(event)) if event.kind == Kind::Response => {
-            return respond(StatusCode::OK, event.text.to_string());
+            return send(app, id, event.text.to_string(), Era::Sessions);
         }
         Ok(Some(event)) => Some(event),
         // It was cancelled, and is not answered.
         Ok(None) => return StatusCode::ACCEPTED.into_response(),
         Err(_) => None,
     };
-    stream_of(session.revision, first, reader)
+    stream_of(app, session.revision, first, reader)
 }
 
 /// A stream whose events have ids, so that it can be read on when its connection is lost.
-fn stream_of(revision: Revision, first: Option<Event>, reader: Reader) -> Response {
+fn stream_of(app: &App, revision: Revision, first: Option<Event>, reader: Reader) -> Response {
     let place = match &first {
         Some(event) => reader.place_before(event),
         None => reader.place(),
@@ -152,7 +153,7 @@ fn stream_of(revision: Revision, first: Option<Event>, reader: Reader) -> Respon
     let priming = (revision == Revision::R20251125).then(|| format!("id: {place}\ndata: \n\n"));
     let first = first.map(|event| frame(&reader, &event));
     let begin = stream::iter(priming.into_iter().chain(first));
-    events::respond_frames(begin.chain(rest(reader)))
+    events::respond_frames(&app.unread, begin.chain(rest(reader)))
 }
 
 fn rest(reader: Reader) -> impl Stream<Item = String> + Send + 'static {
@@ -182,7 +183,7 @@ pub(super) fn listen(app: &App, headers: &HeaderMap) -> Response {
             Some(reader) => {
                 // Known already, or it could not be named.
                 let _place = reader.place();
-                events::respond_frames(rest(reader))
+                events::respond_frames(&app.unread, rest(reader))
             }
             None => {
                 let error = RpcError::invalid_request("nothing is kept behind that Last-Event-ID");
@@ -195,7 +196,7 @@ pub(super) fn listen(app: &App, headers: &HeaderMap) -> Response {
             let over = tokio::time::sleep(Duration::from_secs(app.server.settings.listen_s));
             let messages =
                 stream::unfold(news, |mut news| async { Some((news.next().await?, news)) });
-            events::respond(messages.take_until(over))
+            events::respond(&app.unread, messages.take_until(over))
         }
         Err(full) => fail_as(None, no_listener(full), Era::Requests),
     }
