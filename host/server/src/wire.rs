@@ -20,6 +20,7 @@ use longshore_sandbox::ending::{self, Ending, FaultKind, RingText};
 use longshore_tasks::event::{NewQuestion, Outcome};
 use longshore_tasks::id::Json;
 use longshore_tasks::task::{Failure, State, Task};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::reason::{RunReason, of_stop};
@@ -288,21 +289,14 @@ fn result_text(
     most: u64,
     info: &ServerInfo,
 ) -> Result<String, String> {
-    let structured: Option<Box<RawValue>> = result
-        .structured
-        .as_ref()
-        .map(|text| RawValue::from_string(text.trim().to_owned()))
-        .transpose()
-        .map_err(|_| "the structured result is not JSON".to_owned())?;
+    let structured = result.structured.as_deref().map(structured).transpose()?;
     if let (Some(schema), false) = (schema, is_error) {
-        let Some(structured) = &structured else {
+        let Some((_, value)) = &structured else {
             return Err(
                 "the tool has an output schema and returned no structured result".to_owned(),
             );
         };
-        let value = serde_json::from_str(structured.get())
-            .map_err(|_| "the structured result is not JSON".to_owned())?;
-        schema.check(&value).map_err(|problems| {
+        schema.check(value).map_err(|problems| {
             let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
             format!(
                 "the structured result does not fit the tool's output schema: {}",
@@ -310,6 +304,7 @@ fn result_text(
             )
         })?;
     }
+    let structured = structured.map(|(text, _)| text);
     let meta = result
         .meta
         .as_ref()
@@ -341,6 +336,16 @@ fn result_text(
         content.clear();
     }
     Ok(written(&content))
+}
+
+/// Data as the guest wrote it, and as it is read: without members that stand twice, since the client may read another one
+/// than was checked.
+fn structured(text: &str) -> Result<(Box<RawValue>, Value), String> {
+    let value = longshore_protocol::json::strict_value(text)
+        .map_err(|fault| format!("the structured result {fault}"))?;
+    let text = RawValue::from_string(text.trim().to_owned())
+        .map_err(|_| "the structured result is not JSON".to_owned())?;
+    Ok((text, value))
 }
 
 fn block(block: &ending::Block) -> Result<Content<'_>, String> {
@@ -545,6 +550,38 @@ mod tests {
             let over = written(&result(text, None), around + size - 1).unwrap_err();
             assert!(over.contains("bytes as JSON; at most"), "{over}");
         }
+    }
+
+    #[test]
+    fn data_is_sent_as_it_was_checked() {
+        let schema = r#"{"type":"object","properties":{"a":{"type":"integer"}}}"#;
+        let schema = Compiled::compile(schema).unwrap();
+        let info = ServerInfo::new("longshore", "0");
+        let text = |data: &str, is_error| {
+            result_text(
+                &result("", Some(data)),
+                is_error,
+                Some(&schema),
+                1_000,
+                &info,
+            )
+        };
+        assert!(
+            text(" {\"a\":2} ", false)
+                .unwrap()
+                .contains("\"structuredContent\":{\"a\":2}")
+        );
+        for data in [r#"{"a":"text","a":2}"#, r#"{"b":{"c":1,"c":1}}"#] {
+            for is_error in [false, true] {
+                let fault = text(data, is_error).unwrap_err();
+                assert!(
+                    fault.contains("structured result") && fault.contains("stands twice"),
+                    "{fault}"
+                );
+            }
+        }
+        let fault = text(r#"{"a":"text"}"#, false).unwrap_err();
+        assert!(fault.contains("does not fit"), "{fault}");
     }
 
     #[test]
