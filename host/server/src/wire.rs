@@ -155,6 +155,10 @@ pub(crate) fn outcome(
     stderr: &RingText,
     info: &ServerInfo,
 ) -> Outcome {
+    // A deadline is one: what comes after it is too late, whatever it is.
+    if why == Some(StopReason::Expired) {
+        return stopped(StopReason::Expired);
+    }
     let most = call.limits.result_bytes;
     match ending {
         Ending::Returned(result) => tool_result(call, &result, false, info),
@@ -191,7 +195,8 @@ pub(crate) fn outcome(
     }
 }
 
-fn stopped(reason: StopReason) -> Outcome {
+/// How a call ends whose run was stopped.
+pub(crate) fn stopped(reason: StopReason) -> Outcome {
     match of_stop(reason) {
         Some(RunReason::WallLimit) => Outcome::Failed(failure(
             RunReason::WallLimit,

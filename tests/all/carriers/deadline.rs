@@ -1,6 +1,6 @@
 //! How long a task lives, and how long it can be read.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use longshore_tests::http::send;
 use longshore_tests::mcp::Client;
@@ -101,6 +101,62 @@ async fn the_smallest_deadline_ends_a_task() {
         text(&client.until_ended(&id).await["result"]),
         "made it in 0 ms"
     );
+}
+
+/// What the guest has logged, for the operator.
+async fn logged(server: &Server, id: &str) -> Vec<String> {
+    let shown = server
+        .admin("GET", &format!("/v1/tasks/{id}"), "")
+        .await
+        .json();
+    let log = shown["output"]["log"].as_array().cloned();
+    log.unwrap_or_default()
+        .iter()
+        .map(|line| line["message"].to_string())
+        .collect()
+}
+
+#[tokio::test]
+async fn at_its_deadline_a_wait_does_not_return_to_the_guest() {
+    for warm in [64, 0] {
+        let options = Options::with_guests(&["cleanup", "long-job"])
+            .set("warm", warm)
+            .set("park_from_ms", 0);
+        let server = Server::start(options).await;
+        let client = server.client();
+        // This one would clean up, and say so, if it were told that it is cancelled.
+        let asking = start_with_deadline(&client, "cleanup", json!({}), 1_500).await;
+        let job = json!({ "steps": 1, "step-ms": 600_000 });
+        let sleeping = start_with_deadline(&client, "long-job", job, 1_500).await;
+        for created in [&asking, &sleeping] {
+            let id = created["taskId"].as_str().expect("a task has an id");
+            let task = client.until_ended(id).await;
+            assert_eq!(task["status"], "failed", "{task}");
+            assert_eq!(task["error"]["code"], 1013, "{task}");
+        }
+        until_live(&server, 0).await;
+        let id = asking["taskId"].as_str().expect("a task has an id");
+        assert_eq!(logged(&server, id).await, ["\"made\""]);
+    }
+}
+
+#[tokio::test]
+async fn a_task_whose_deadline_passed_while_no_server_ran_is_not_run_again() {
+    let mut server = Server::start(Options::with_guests(&["cleanup"])).await;
+    let client = server.client();
+    let created = start_with_deadline(&client, "cleanup", json!({}), 2_000).await;
+    let is_over = Instant::now() + Duration::from_millis(2_000);
+    let id = created["taskId"].as_str().expect("a task has an id");
+    client.until_status(id, "input_required").await;
+    server.kill().await;
+    wait::until("the deadline", Duration::from_secs(20), || async {
+        (Instant::now() >= is_over).then_some(())
+    })
+    .await;
+    server.restart().await;
+    let task = server.client().until_ended(id).await;
+    assert_eq!(task["error"]["code"], 1013, "{task}");
+    assert_eq!(server.figures().await["runs"]["started"], 0);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longshore_protocol::capability::ClientCapabilities;
+use longshore_sandbox::control::StopReason;
 use longshore_sandbox::target::Target;
 use longshore_tasks::event::{Event, Outcome, Refused};
 use longshore_tasks::id::{Millis, TaskId};
@@ -119,6 +120,17 @@ impl Server {
         self.runs.show_row(&row);
         if !self.is_due(&row) {
             return Ok(());
+        }
+        if row.deadline_at <= clock::now() && row.cancel_requested_at.is_none() {
+            // It is not brought back only to be stopped.
+            let event = Event::Ended {
+                outcome: wire::stopped(StopReason::Expired),
+                usage: row.usage,
+            };
+            return match self.change_row(id, None, &event).await {
+                Err(crate::follow::FollowError::Store(error)) => Err(error),
+                _ => Ok(()),
+            };
         }
         let alone = match row.trust() {
             Trust::Quarantined if row.cancel_requested_at.is_some() => {

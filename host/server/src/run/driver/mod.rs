@@ -382,8 +382,7 @@ impl Driver {
             self.server.sandbox.stop(&self.control, reason);
             self.grace = Some((now + AN_HOUR, reason));
         } else if self.grace.is_none() && self.deadline_at <= now {
-            self.deadline_at = now + AN_HOUR;
-            self.begin_cancel(StopReason::Expired);
+            self.expire(now);
         }
         if self.has_unshown() && self.show_from <= now {
             self.show_status().await;
@@ -459,11 +458,26 @@ impl Driver {
         self.resting = None;
         let grace = Duration::from_millis(self.server.settings.grace_ms);
         if self.control.cooperates() {
-            self.grace = Some((Instant::now() + grace, reason));
+            // The deadline holds for whoever cleans up as well.
+            let over = (Instant::now() + grace).min(self.deadline_at);
+            self.grace = Some((over, reason));
         } else {
             self.server.sandbox.stop(&self.control, reason);
             self.grace = Some((Instant::now() + AN_HOUR, reason));
         }
+    }
+
+    /// The deadline is there: the run is stopped where it stands. What it waits for does not return to it, so that it can
+    /// neither go on nor end in another way; also if it still repeats what it did before.
+    fn expire(&mut self, now: Instant) {
+        // It was cancelled before, and did not come to hear of it.
+        let reason = self.cancel_when_live.take().unwrap_or(StopReason::Expired);
+        self.server.sandbox.stop(&self.control, reason);
+        self.withdraw();
+        self.waiting = None;
+        self.resting = None;
+        self.deadline_at = now + AN_HOUR;
+        self.grace = Some((now + AN_HOUR, reason));
     }
 
     /// What the guest has used by where it is now. An earlier process may have come further.
