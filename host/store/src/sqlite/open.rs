@@ -24,9 +24,11 @@ const LOG_BYTES: u32 = 64 * 1024 * 1024;
 /// More statements than either kind of connection has.
 const STATEMENTS: usize = 64;
 
-/// A lock that lasts as long as this value, or the process.
+/// A lock that lasts as long as this value, or the process. It must outlast every connection: closing the database's
+/// own file would take away the locks that SQLite has on it in this process.
 pub(super) struct Lock {
     _file: File,
+    _database: File,
 }
 
 /// Takes the file's lock, opens it, and brings it to today's schema.
@@ -36,9 +38,6 @@ pub(super) fn open_writer(path: &Path) -> Result<(Lock, Connection), OpenError> 
         return Err(OpenError::NoDirectory(directory.to_owned()));
     }
     let lock = lock(path)?;
-    // Made here rather than by SQLite, since what tasks hold is nobody else's to read; the files
-    // that SQLite puts beside it take its mode.
-    private_file(path)?;
     let at = |error: rusqlite::Error| OpenError::at(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(at)?;
@@ -113,30 +112,49 @@ fn lock(path: &Path) -> Result<Lock, OpenError> {
     name.push(".lock");
     let lock = PathBuf::from(name);
     let mut file = private_file(&lock)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            // Whoever holds it left its number there, as a help and no more.
-            let mut holder = String::new();
-            let _unknown = file.take(32).read_to_string(&mut holder);
-            let holder = match holder.trim().parse::<u32>() {
-                Ok(process) => format!(" (process {process})"),
-                Err(_) => String::new(),
-            };
-            return Err(OpenError::InUse {
-                path: path.to_owned(),
-                lock,
-                holder,
-            });
-        }
-        Err(TryLockError::Error(source)) => return Err(OpenError::Denied { path: lock, source }),
+    let in_use = |lock: &Path, holder: String| OpenError::InUse {
+        path: path.to_owned(),
+        lock: lock.to_owned(),
+        holder,
+    };
+    if !is_free(&file, &lock)? {
+        // Whoever holds it left its number there, as a help and no more.
+        let mut holder = String::new();
+        let _unknown = file.take(32).read_to_string(&mut holder);
+        let holder = match holder.trim().parse::<u32>() {
+            Ok(process) => format!(" (process {process})"),
+            Err(_) => String::new(),
+        };
+        return Err(in_use(&lock, holder));
+    }
+    // Made here rather than by SQLite, since what tasks hold is nobody else's to read; the files
+    // that SQLite puts beside it take its mode.
+    let database = private_file(path)?;
+    // A lock file looks like something that a dead process left behind, and people remove those.
+    if !is_free(&database, path)? {
+        return Err(in_use(path, String::new()));
     }
     let noted = file
         .set_len(0)
         .and_then(|()| writeln!(file, "{}", std::process::id()));
     match noted {
-        Ok(()) => Ok(Lock { _file: file }),
+        Ok(()) => Ok(Lock {
+            _file: file,
+            _database: database,
+        }),
         Err(source) => Err(OpenError::Denied { path: lock, source }),
+    }
+}
+
+/// Locks the file, unless somebody else has it locked.
+fn is_free(file: &File, path: &Path) -> Result<bool, OpenError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(source)) => Err(OpenError::Denied {
+            path: path.to_owned(),
+            source,
+        }),
     }
 }
 

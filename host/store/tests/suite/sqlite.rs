@@ -160,6 +160,23 @@ fn a_database_has_one_process() {
 }
 
 #[test]
+fn a_database_has_one_process_also_without_its_lock_file() {
+    let (directory, path) = place();
+    let store = Sqlite::open(&path).unwrap();
+    let lock = directory.path().join("store.db.lock");
+    for _ in 0..2 {
+        fs::remove_file(&lock).unwrap();
+        let error = refused(&path);
+        assert!(matches!(error, OpenError::InUse { .. }), "{error:?}");
+        assert!(error.to_string().contains("which holds "), "{error}");
+        // It is there again, without the number of somebody who was refused.
+        assert_eq!(fs::read_to_string(&lock).unwrap(), "");
+    }
+    drop(store);
+    Sqlite::open(&path).unwrap();
+}
+
+#[test]
 fn a_missing_directory_is_named() {
     let directory = TempDir::new().unwrap();
     let missing = directory.path().join("no/such");
