@@ -1,5 +1,6 @@
 //! A node in this process that nobody can reach: for commands that need a component and no server.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use longshore_store::memory::Memory;
 use serde_json::Value;
 
 use crate::config::{Config, Told};
+use crate::contents;
 use crate::engine::{self, Cache};
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
@@ -33,10 +35,15 @@ impl Alone {
     /// where a server of the same data directory keeps its own.
     pub(crate) async fn with(file: &Path, told: &Told, config: Config) -> Result<Self, Failure> {
         let shown = file.display();
-        let bytes = tokio::fs::read(file)
-            .await
-            .with_context(|| format!("reading the component {shown}"))
-            .or_exit(Exit::Failed)?;
+        let most = config.numbers.bounds().bytes as u64;
+        let bytes = match contents::read_aside(file, most).await {
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                return Err(refused(file, "too-large", &error.to_string()));
+            }
+            read => read
+                .with_context(|| format!("reading the component {shown}"))
+                .or_exit(Exit::Failed)?,
+        };
         let name = stem(file).or_exit(Exit::Usage)?;
         Self::of(file, name, bytes, told, config).await
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
+use longshore_server::regular;
 use uuid::Uuid;
 
 use crate::env;
@@ -180,7 +181,7 @@ fn make_private_dir(path: &Path) -> io::Result<()> {
 
 /// The content of a file that should be for its owner only, if there is such a file.
 fn read_private(path: &Path, most: u64) -> anyhow::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
+    let file = match regular::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),

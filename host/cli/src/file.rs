@@ -1,8 +1,12 @@
 //! The settings file: found, read, and flattened to keys.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use longshore_server::regular;
 use toml::{Table, Value};
+
+use crate::contents;
 
 /// Its name in the data directory.
 pub(crate) const NAME: &str = "longshore.toml";
@@ -22,30 +26,28 @@ impl SettingsFile {
     /// The file that somebody named, which must be there, or else the one in the data directory, if it is.
     pub(crate) fn find(named: Option<&Path>, data: &Path) -> Result<Option<Self>, String> {
         match named {
-            Some(path) => Self::read(path).map(Some).map_err(|fault| {
+            Some(path) => Self::read(path, contents::read).map(Some).map_err(|fault| {
                 format!("{fault}; --config or LONGSHORE_CONFIG names this settings file")
             }),
             None => {
                 let path = data.join(NAME);
                 // A link to nowhere is somebody's mistake, and not the same as no file.
                 match path.symlink_metadata() {
-                    Ok(_) => Self::read(&path).map(Some),
+                    Ok(_) => Self::read(&path, regular::read).map(Some),
                     Err(_) => Ok(None),
                 }
             }
         }
     }
 
-    fn read(path: &Path) -> Result<Self, String> {
+    fn read(path: &Path, read: fn(&Path, u64) -> io::Result<Vec<u8>>) -> Result<Self, String> {
         let shown = path.display();
-        let size = std::fs::metadata(path)
-            .map_err(|error| format!("cannot read {shown}: {error}"))?
-            .len();
-        if size > MOST_BYTES {
-            return Err(format!("{shown} is too large for a settings file"));
-        }
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let bytes = read(path, MOST_BYTES).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => format!("{shown} is too large for a settings file"),
+            _ => format!("cannot read {shown}: {error}"),
+        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| format!("cannot read {shown}: it is not UTF-8 text"))?;
         let values = parse(&text).map_err(|fault| format!("{shown}{fault}"))?;
         Ok(Self {
             path: path.to_owned(),

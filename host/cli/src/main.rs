@@ -2,7 +2,7 @@
 //!
 //! Read in this order: this file (which command was meant, and how it ends), `serve` (a server from
 //! its parts), `relay` (the second one beside the same data), `alone`, `run` and `inspect` (the same without one, with `prompt`, `form` and `arguments` for
-//! the person), `engine`, `data` and `keys` (what lies in its directory), `settings`, `config`, `file` and `env` (what
+//! the person), `engine`, `data`, `keys` and `contents` (what lies in its directory and in files), `settings`, `config`, `file` and `env` (what
 //! it can be told), `admin` and `exchange` (the client of a running server), `tasks`, `watch`, `answer`, `push` and `node`
 //! (the commands that use it), `output` and `exit` (what people and programs get to see).
 
@@ -12,6 +12,7 @@ mod answer;
 mod arguments;
 mod completions;
 mod config;
+mod contents;
 mod data;
 mod engine;
 mod env;

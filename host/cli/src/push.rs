@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use crate::admin::{Client, Reach, encode};
+use crate::contents;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output::{self, cell, facts, member, table};
 use crate::{Done, answered};
@@ -58,7 +59,7 @@ impl Push {
         };
         let client = Client::new(self.reach)?;
         let reading = || format!("reading {}", self.file.display());
-        let component = tokio::fs::read(&self.file)
+        let component = contents::read_aside(&self.file, contents::MOST_BYTES)
             .await
             .with_context(reading)
             .or_exit(Exit::Failed)?;

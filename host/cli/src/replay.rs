@@ -1,7 +1,5 @@
 //! `replay`: an exported task once more, with nothing from outside.
 
-use std::path::PathBuf;
-
 use anyhow::Context as _;
 use longshore_server::trial::export::Export;
 use serde_json::Value;
@@ -9,6 +7,7 @@ use serde_json::Value;
 use crate::Done;
 use crate::alone::{Alone, Which};
 use crate::config::Options;
+use crate::contents;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output::{self, cell};
 use crate::trace;
@@ -26,7 +25,10 @@ impl Replay {
     pub(crate) async fn run(self) -> Result<Done, Failure> {
         trace::start(trace::PROMPT).or_exit(Exit::Usage)?;
         let Which { file, told } = self.which;
-        let text = read(&file).or_exit(Exit::Failed)?;
+        let text = contents::read_aside(&file, contents::MOST_BYTES)
+            .await
+            .with_context(|| format!("reading {}", file.display()))
+            .or_exit(Exit::Failed)?;
         let export = Export::read(&text)
             .with_context(|| format!("reading {}", file.display()))
             .or_exit(Exit::Failed)?;
@@ -47,10 +49,6 @@ impl Replay {
             exit,
         })
     }
-}
-
-fn read(file: &PathBuf) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(file).with_context(|| format!("reading {}", file.display()))
 }
 
 fn describe(replayed: &Value) -> String {

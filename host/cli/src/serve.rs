@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::config::{self, Config, Options, Told};
+use crate::contents;
 use crate::data::{self, DataDir};
 use crate::engine::{self, Cache};
 use crate::env;
@@ -342,7 +343,7 @@ async fn prepare(
     let mut files = Vec::with_capacity(named.len());
     for (name, file) in named {
         let shown = file.display();
-        let bytes = tokio::fs::read(file)
+        let bytes = contents::read_aside(file, server.most_bytes())
             .await
             .with_context(|| format!("reading the component {shown}"))?;
         let name = name

@@ -71,6 +71,12 @@ impl Server {
         Ok(self.sandbox.check(bytes).await?)
     }
 
+    /// The most bytes that a component may have.
+    #[must_use]
+    pub fn most_bytes(&self) -> u64 {
+        self.sandbox.most_bytes() as u64
+    }
+
     /// Serves files, in their order, and what the store holds. Files whose native code is kept are served when this
     /// returns, up to the first that is to be compiled; that one and those behind it follow while the node serves. Of
     /// what the store holds the tools are known and listed at once.

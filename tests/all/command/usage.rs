@@ -3,7 +3,7 @@
 use longshore_tests::process::command;
 use serde_json::json;
 
-use super::{Ended, USAGE, alone};
+use super::{CANNOT_START, Ended, FAILED, USAGE, alone, text};
 
 #[tokio::test]
 async fn what_is_not_understood_is_refused_before_anything_is_done() {
@@ -133,5 +133,43 @@ async fn help_says_what_the_codes_mean() {
     assert_eq!(help.code, 0);
     for code in ["0  ", "1  ", "2  ", "3  ", "4  ", "130  "] {
         assert!(help.out.contains(&format!("\n  {code}")), "{}", help.out);
+    }
+}
+
+#[tokio::test]
+async fn named_files_are_read_up_to_their_bound_and_devices_not_at_all() {
+    const NO_FILE: &str = "not a regular file";
+    let rows: [(&[&str], i32); 5] = [
+        (&["inspect", "/dev/zero"], FAILED),
+        (&["run", "/dev/zero", "tool"], FAILED),
+        (&["push", "/dev/zero"], FAILED),
+        (&["replay", "/dev/zero"], FAILED),
+        (
+            &["serve", "--listen", "127.0.0.1:0", "/dev/zero"],
+            CANNOT_START,
+        ),
+    ];
+    for (arguments, code) in rows {
+        alone(arguments).await.assert_failed(code, &[NO_FILE]);
+    }
+    let settings = alone(&["serve", "--print-config", "--config", "/dev/zero"]).await;
+    settings.assert_failed(USAGE, &[NO_FILE, "/dev/zero"]);
+
+    // Three gigabytes of nothing, of which nothing is read.
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let huge = folder.path().join("huge.wasm");
+    let file = std::fs::File::create(&huge).expect("a file can be made");
+    file.set_len(3 << 30).expect("it can have holes");
+    let huge = text(&huge);
+    alone(&["inspect", huge]).await.assert_failed(
+        FAILED,
+        &["(too-large)", "more than 33554432 bytes", "remedy: "],
+    );
+    let document = alone(&["inspect", huge, "--json"]).await.json();
+    assert_eq!(document["error"]["reason"], "too-large", "{document}");
+    for command in ["push", "replay"] {
+        alone(&[command, huge])
+            .await
+            .assert_failed(FAILED, &["it has more than "]);
     }
 }
