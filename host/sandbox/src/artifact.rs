@@ -9,7 +9,8 @@ use std::hash::{Hash as _, Hasher};
 use std::io::{self, Read as _, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -165,7 +166,9 @@ impl Artifacts {
 
     fn open(&self, dir: &Dir, name: &str) -> io::Result<Artifact> {
         let mut bytes = Vec::new();
-        dir.open(name)?.take(FILE_BYTES).read_to_end(&mut bytes)?;
+        open_regular(dir, name)?
+            .take(FILE_BYTES)
+            .read_to_end(&mut bytes)?;
         let Some((seal, code)) = bytes.split_first_chunk::<SEAL>() else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -189,6 +192,20 @@ impl Artifacts {
         hasher.update(name.as_bytes());
         hasher.update(code);
         hasher.finalize()
+    }
+}
+
+/// Opens a file that somebody else may have put there: a pipe would wait for somebody who writes.
+pub(crate) fn open_regular(dir: &Dir, name: &str) -> io::Result<File> {
+    let no_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = dir.open_with(name, OpenOptions::new().read(true).custom_flags(no_waiting))?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ))
     }
 }
 
@@ -281,6 +298,21 @@ mod tests {
             Some(Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap()),
             [key; 32],
         )
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_native_code_is_not_waited_for() {
+        let kept = Kept::new();
+        std::fs::remove_file(kept.file()).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, kept.file(), mode).unwrap();
+        assert!(!kept.loads());
+        let component = wat::parse_str("(component (core module (func)))").unwrap();
+        let artifact = Artifact::compiled(child::compile(&component, 1 << 20).unwrap());
+        kept.artifacts
+            .keep(&kept.engine, &DIGEST, &artifact)
+            .unwrap();
+        assert!(kept.loads(), "it is put in the pipe's place");
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl Memory {
 }
 
 fn read(dir: &Dir, name: &str) -> io::Result<(SystemTime, String)> {
-    let file = dir.open(name)?;
+    let file = artifact::open_regular(dir, name)?;
     let at = file.metadata()?.modified()?.into_std();
     let mut text = String::new();
     file.take(FILE_BYTES).read_to_string(&mut text)?;

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use longshore_catalog::component::{Digest, Name};
-use tokio::io::AsyncReadExt as _;
 use tokio::sync::Notify;
 
 use crate::components::{Broken, Source};
 use crate::reason::{Refusal, RequestReason};
+use crate::regular;
 use crate::server::Server;
 use crate::starting::File;
 
@@ -140,7 +140,7 @@ impl Folder {
             let Ok(about) = tokio::fs::metadata(&path).await else {
                 continue;
             };
-            if !about.is_file() {
+            if about.is_dir() {
                 continue;
             }
             let stamp = Stamp::of(&about);
@@ -163,17 +163,21 @@ impl Folder {
     /// The file of a component, unless it is none; then the server is told so.
     async fn read(&mut self, server: &Server, found: &Found) -> Option<File> {
         let Found { name, path, stamp } = found;
-        let most = server.sandbox.most_bytes() as u64;
-        let read = match read_whole(path, most + 1).await {
-            Ok(bytes) if bytes.len() as u64 > most => Err(Refusal::new(
-                RequestReason::TooLarge.as_str(),
-                format!(
-                    "the file has more than {most} bytes: make it smaller, or raise upload_mib"
+        let most = server.most_bytes();
+        let read = read_whole(path.clone(), most)
+            .await
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::FileTooLarge => Refusal::new(
+                    RequestReason::TooLarge.as_str(),
+                    format!(
+                        "the file has more than {most} bytes: make it smaller, or raise upload_mib"
+                    ),
                 ),
-            )),
-            Ok(bytes) => Ok(bytes),
-            Err(error) => Err(Refusal::new("host", format!("it cannot be read: {error}"))),
-        };
+                io::ErrorKind::InvalidInput => {
+                    Refusal::new("not-wasm", format!("{error}: put a component in its place"))
+                }
+                _ => Refusal::new("host", format!("it cannot be read: {error}")),
+            });
         let bytes = match read {
             Ok(bytes) => bytes,
             Err(refusal) => {
@@ -217,11 +221,10 @@ impl Stamp {
     }
 }
 
-async fn read_whole(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = tokio::fs::File::open(path).await?;
-    file.take(most).read_to_end(&mut bytes).await?;
-    Ok(bytes)
+async fn read_whole(path: PathBuf, most: u64) -> io::Result<Vec<u8>> {
+    let read = tokio::task::spawn_blocking(move || regular::read(&path, most));
+    read.await
+        .unwrap_or_else(|died| Err(io::Error::other(died)))
 }
 
 impl Server {

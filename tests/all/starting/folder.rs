@@ -1,5 +1,6 @@
 //! The components directory: what lies in it is served, for as long as it lies there.
 
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use longshore_tests::component::{Behaviour, Made, Mode, Tool};
 use longshore_tests::events;
 use longshore_tests::process::{Options, Server, command, run};
 use longshore_tests::wait;
+use rustix::fs::{CWD, Mode as FileMode, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,6 +30,11 @@ async fn serving(folder: &Path, poll_ms: u64) -> Server {
         .arguments
         .extend(["--components-dir".to_owned(), dir]);
     Server::start(options).await
+}
+
+fn pipe(path: &Path) {
+    let mode = FileMode::from_raw_mode(0o600);
+    mkfifoat(CWD, path, mode).expect("a pipe can be made");
 }
 
 async fn until_tools(server: &Server, expected: &[&str]) {
@@ -81,12 +88,20 @@ async fn files_are_served_under_their_stems_and_bad_ones_stop_nothing() {
     // It has the tool of another that comes before it.
     file(&folder, "rival.wasm", &answering("one", "2"));
     std::fs::create_dir(folder.path().join("dir.wasm")).expect("a folder can be made");
+    // Nobody writes into it, and the other has no end.
+    pipe(&folder.path().join("pipe.wasm"));
+    symlink("/dev/zero", folder.path().join("zero.wasm")).expect("a link can be made");
     let server = serving(folder.path(), 600_000).await;
     assert_eq!(tools(&server).await, ["one"]);
     assert_eq!(text(&server.client().call("one", json!({})).await), "1");
     let mut seen = broken(&server).await;
     seen.sort();
-    let expected = [("bad", "not-wasm"), ("rival", "name-collision")];
+    let expected = [
+        ("bad", "not-wasm"),
+        ("pipe", "not-wasm"),
+        ("rival", "name-collision"),
+        ("zero", "not-wasm"),
+    ];
     assert_eq!(
         seen,
         expected.map(|(name, reason)| (name.to_owned(), reason.to_owned()))
