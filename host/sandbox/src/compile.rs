@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use self::wire::{Reply, Request, Status};
 use crate::artifact::Artifact;
@@ -44,8 +44,11 @@ pub struct CompileLimits {
     pub memory_bytes: u64,
     /// Native code that comes out. A Python interpreter's has 35 MiB.
     pub artifact_bytes: u64,
-    /// Compilations at the same time: one core is left to serve, however many uploads wait.
+    /// Compilations at the same time: one core is left to serve, however many uploads wait. One more may go on that takes
+    /// long.
     pub at_once: usize,
+    /// How long a compilation keeps others waiting, in seconds: longer than most take, short enough to be waited for.
+    pub quick_s: u64,
     /// How long it is remembered that a component was beyond these limits or crashed the compiler, in seconds: each
     /// further attempt would burn as much.
     pub remember_s: u64,
@@ -62,6 +65,7 @@ impl Default for CompileLimits {
                 .map_or(1, NonZeroUsize::get)
                 .saturating_sub(1)
                 .max(1),
+            quick_s: 10,
             remember_s: 3_600,
         }
     }
@@ -76,6 +80,10 @@ pub struct Compiler {
     command: ChildCommand,
     limits: CompileLimits,
     permits: Semaphore,
+    /// The place of a compilation that takes long. There is one, since each may have as much memory as all.
+    slow: Semaphore,
+    /// Those that wait for their turn.
+    waiting: watch::Sender<usize>,
 }
 
 impl Compiler {
@@ -85,16 +93,21 @@ impl Compiler {
         Self {
             command,
             permits: Semaphore::new(limits.at_once.max(1)),
+            slow: Semaphore::new(1),
+            waiting: watch::Sender::new(0),
             limits,
         }
     }
 
     /// Compilations that go on now.
     pub(crate) fn busy(&self) -> usize {
-        self.limits.at_once.max(1) - self.permits.available_permits()
+        self.limits.at_once.max(1) + 1
+            - self.permits.available_permits()
+            - self.slow.available_permits()
     }
 
-    /// Compiles a component that the pre-check has let through; its turn may have to be waited for.
+    /// Compiles a component that the pre-check has let through; its turn may have to be waited for. What takes long goes on
+    /// in a place of its own, so that others do not wait for it; if another has that place, it begins again there later.
     /// Dropping the future kills the child.
     ///
     /// # Errors
@@ -102,14 +115,56 @@ impl Compiler {
     /// What the validator or the compiler refuses, what goes beyond a limit, what the compiler dies
     /// of, and `host` if the child cannot be started at all.
     pub async fn compile(&self, bytes: Arc<[u8]>) -> Result<Artifact, Refusal> {
-        let _turn = self
-            .permits
-            .acquire()
-            .await
-            .expect("the semaphore is never closed");
+        let mut turn = self.turn().await;
+        let mut quick = Duration::from_secs(self.limits.quick_s);
+        loop {
+            let mut attempt = Box::pin(self.attempt(&bytes));
+            tokio::select! {
+                outcome = &mut attempt => return outcome,
+                () = tokio::time::sleep(quick) => {}
+            }
+            tokio::select! {
+                // In this order: nothing is thrown away while there is a place to go on.
+                biased;
+                outcome = &mut attempt => return outcome,
+                slow = place(&self.slow) => {
+                    drop(turn);
+                    return finish(attempt, slow).await;
+                }
+                () = self.until_somebody_waits() => {}
+            }
+            drop(attempt);
+            drop(turn);
+            // It begins again in the other place, or where nobody waits who has not had a turn.
+            quick = Duration::ZERO;
+            turn = tokio::select! {
+                biased;
+                slow = place(&self.slow) => return finish(self.attempt(&bytes), slow).await,
+                turn = place(&self.permits) => turn,
+            };
+        }
+    }
+
+    /// Returns once somebody waits who has not had a turn.
+    async fn until_somebody_waits(&self) {
+        let mut waiting = self.waiting.subscribe();
+        drop(waiting.wait_for(|waiting| *waiting > 0).await);
+    }
+
+    /// A place among those that are quick.
+    async fn turn(&self) -> SemaphorePermit<'_> {
+        if let Ok(turn) = self.permits.try_acquire() {
+            return turn;
+        }
+        let _seen = Waiting::among(&self.waiting);
+        place(&self.permits).await
+    }
+
+    /// Compiles it in a child of its own.
+    async fn attempt(&self, bytes: &[u8]) -> Result<Artifact, Refusal> {
         let mut child = self.spawn()?;
         let wall = Duration::from_secs(self.limits.wall_s);
-        let outcome = tokio::time::timeout(wall, self.converse(&mut child, &bytes)).await;
+        let outcome = tokio::time::timeout(wall, self.converse(&mut child, bytes)).await;
         // Whatever it still does, nobody waits for it; a child that has ended is not harmed.
         if let Err(error) = child.kill().await {
             tracing::warn!(%error, "cannot end a compile child");
@@ -227,6 +282,32 @@ impl Compiler {
                 "the compile child ended with {status} and no result: {last_line}"
             )),
         }
+    }
+}
+
+async fn place(places: &Semaphore) -> SemaphorePermit<'_> {
+    let place = places.acquire().await;
+    place.expect("the semaphore is never closed")
+}
+
+/// Goes on to the end and keeps the place until then.
+async fn finish<T>(work: impl Future<Output = T>, _place: SemaphorePermit<'_>) -> T {
+    work.await
+}
+
+/// One that waits, for as long as it does.
+struct Waiting<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Waiting<'a> {
+    fn among(all: &'a watch::Sender<usize>) -> Self {
+        all.send_modify(|waiting| *waiting += 1);
+        Self(all)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting -= 1);
     }
 }
 

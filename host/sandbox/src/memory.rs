@@ -35,6 +35,7 @@ impl Memory {
             memory_bytes,
             artifact_bytes,
             at_once: _,
+            quick_s: _,
             remember_s,
         } = limits;
         Self {

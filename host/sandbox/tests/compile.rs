@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         _ => {}
     }
 
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 13] = [
         ("a_component_is_compiled", a_component_is_compiled),
         (
             "garbage_is_refused_by_the_validator",
@@ -86,6 +86,7 @@ fn main() -> ExitCode {
         ("the_child_sees_nothing_of_our_environment", environment),
         ("a_dropped_compilation_leaves_no_child", dropped),
         ("many_uploads_wait_for_their_turn", turns),
+        ("others_do_not_wait_for_what_takes_long", fair),
         ("the_child_has_its_limits", confined),
     ];
     let filter = args.iter().find(|arg| !arg.starts_with('-'));
@@ -378,6 +379,53 @@ fn turns() {
             one.await.unwrap().unwrap();
         }
     });
+}
+
+/// However many take long, an ordinary one is compiled while they are.
+fn fair() {
+    const SLOW: usize = 3;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let limits = CompileLimits {
+        cpu_s: 3,
+        at_once: 1,
+        quick_s: 1,
+        ..limits()
+    };
+    let compiler = Compiler::new(command("compile"), limits);
+    let (slow, quick) = (Arc::<[u8]>::from(live_values(20_000)), Arc::from(good()));
+    let ended = std::cell::Cell::new(0);
+    let most = std::cell::Cell::new(0);
+    runtime.block_on(async {
+        let all = async {
+            let one = || async {
+                let outcome = compiler.compile(Arc::clone(&slow)).await;
+                ended.set(ended.get() + 1);
+                refused(outcome, Reason::CompileLimit, "3 s of CPU time");
+            };
+            // One after the other, so that each has begun, or waits, before the ordinary one comes.
+            tokio::join!(one(), one(), one());
+        };
+        let ordinary = async {
+            while children().split_whitespace().next().is_none() {
+                tokio::task::yield_now().await;
+            }
+            compiler.compile(quick).await.unwrap();
+            assert!(ended.get() < SLOW, "it came last");
+        };
+        let looks = async {
+            while ended.get() < SLOW {
+                let alive = children().split_whitespace().count();
+                most.set(most.get().max(alive));
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::join!(all, ordinary, looks);
+    });
+    // Those that were given up may not be gone yet when the next one begins.
+    assert!((2..=3).contains(&most.get()), "{} children", most.get());
 }
 
 fn confined() {

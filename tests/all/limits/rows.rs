@@ -15,11 +15,12 @@ pub(super) enum AtZero {
 use AtZero::{NoNumber, Refused, Serves};
 
 /// Settings that bound nothing: they say how fast and how often.
-pub(super) const NO_LIMITS: [(&str, AtZero); 24] = [
+pub(super) const NO_LIMITS: [(&str, AtZero); 25] = [
     ("listen", NoNumber),
     ("components.dir", NoNumber),
     ("components.poll_ms", Refused),
     ("compile.remember_s", Serves),
+    ("compile.quick_s", Serves),
     ("compile_wait_ms", Serves),
     ("inline_budget_ms", Serves),
     ("poll_interval_ms", Refused),
@@ -81,12 +82,12 @@ fn of_runs() -> Vec<Row> {
         Row::exact("limits.answer_kib", 1, "too-large", runs::answer).at_zero(1),
         Row::exact("limits.step_kib", 1, "input-limit", runs::step).at_zero(1),
         Row::exact("limits.scratch_mib", 1, "told no", runs::scratch).at_zero(1),
-        Row::between("limits.journal_mib", 1, 1_000, 1 << 20, "journal-limit", runs::step).at_zero(1),
+        Row::between("limits.journal_mib", 1, 1_000, 1 << 20, "journal-limit", runs::step),
     ]
     .map(reaching)
     .into_iter()
     .chain([
-        Row::between("limits.journal_records", 30, 2, 60, "journal-limit", runs::waits).on(&["long-job"]).at_zero(1),
+        Row::between("limits.journal_records", 30, 2, 60, "journal-limit", runs::waits).on(&["long-job"]),
         Row::exact("limits.result_kib", 4, "output-limit", runs::result).on(&["large"]),
         Row::between("limits.cpu_ms", 500, 20, 4_000, "cpu-limit", runs::spin).on(&["spin"]),
         Row::between("limits.active_wall_ms", 500, 20, 4_000, "wall-limit", runs::spin).on(&["spin"]),
