@@ -1,5 +1,6 @@
 //! The log: to stderr, as much as LONGSHORE_LOG asks for.
 
+use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,6 +8,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use anyhow::{Context as _, anyhow};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::env;
 
@@ -24,12 +28,46 @@ pub(crate) fn start(default: &str) -> anyhow::Result<()> {
     let sink = Sink::start().context("starting the thread that writes the log")?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .fmt_fields(fields())
         .with_writer(move || sink.clone())
         .with_ansi(io::stderr().is_terminal())
         // They would go to stderr, whose troubles they are about.
         .log_internal_errors(false)
         .try_init()
         .map_err(|error| anyhow!(error))
+}
+
+/// What is logged, each value on the same line and without the control characters that it may hold: a file's name, a
+/// header, a guest's words could move a terminal's cursor or look like lines of their own.
+fn fields() -> impl for<'w> FormatFields<'w> + 'static {
+    debug_fn(|writer, field, value: &dyn fmt::Debug| {
+        let mut harmless = Harmless(writer);
+        if field.name() == "message" {
+            write!(harmless, "{value:?}")
+        } else {
+            write!(harmless, "{field}={value:?}")
+        }
+    })
+    .delimited(" ")
+}
+
+/// Text in which control characters are written as escapes.
+struct Harmless<'a, 'w>(&'a mut Writer<'w>);
+
+impl fmt::Write for Harmless<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.split_inclusive(char::is_control) {
+            let end = part.char_indices().next_back();
+            match end.filter(|(_, last)| last.is_control()) {
+                Some((at, control)) => {
+                    self.0.write_str(&part[..at])?;
+                    write!(self.0, "{}", control.escape_default())?;
+                }
+                None => self.0.write_str(part)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Lines that wait to be written.
@@ -92,6 +130,45 @@ fn filter(asked: &str) -> anyhow::Result<EnvFilter> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Everything that is written, as one text.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_logged_is_one_line_without_control_characters() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .fmt_fields(fields())
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let name = std::path::Path::new("a\u{1b}[2Jb\n\u{9b}é.wasm");
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!(file = %name.display(), text = "x\ty", number = 7, "begun\r{}", "\u{7}");
+        });
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let line = text.strip_suffix('\n').unwrap();
+        assert!(!line.contains(char::is_control), "{line:?}");
+        assert!(
+            line.ends_with(
+                "begun\\r\\u{7} file=a\\u{1b}[2Jb\\n\\u{9b}é.wasm text=\"x\\ty\" number=7"
+            ),
+            "{line}"
+        );
+    }
 
     #[test]
     fn filters() {
