@@ -385,8 +385,46 @@ fn every_reason_has_its_remedy() {
             "no remedy for {word}"
         );
     }
+    for word in words_in_sources() {
+        assert!(
+            page.contains(&format!("| `{word}` | ")),
+            "no remedy for {word}"
+        );
+    }
     for reason in runs {
         let row = format!("| `{}` | {} | ", reason.as_str(), reason.code());
         assert!(page.contains(&row), "no remedy for {}", reason.as_str());
     }
+}
+
+/// Reasons that are written where they are given, and stand in no list.
+fn words_in_sources() -> BTreeSet<String> {
+    /// A word that stands at once behind that.
+    fn behind<'a>(source: &'a str, opening: &str) -> impl Iterator<Item = &'a str> {
+        source
+            .split(opening)
+            .skip(1)
+            .filter_map(|after| after.trim_start().strip_prefix('"')?.split('"').next())
+    }
+    let mut words = BTreeSet::new();
+    for room in ["catalog", "sandbox", "server", "cli"] {
+        let folder = guests::root().join("host").join(room).join("src");
+        for source in sources(&folder).values() {
+            let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+            let statuses = source.split("StatusCode::").skip(1);
+            let of_statuses = statuses.filter_map(|after| {
+                let next = after.split_once(',')?.1.trim_start();
+                next.strip_prefix('"')?.split('"').next()
+            });
+            let given = behind(source, "Refusal::new(")
+                .chain(behind(source, "reason: "))
+                .chain(of_statuses);
+            words.extend(given.map(str::to_owned));
+        }
+    }
+    assert!(
+        words.contains("static-name") && words.contains("damaged"),
+        "{words:?}"
+    );
+    words
 }

@@ -227,6 +227,12 @@ impl Target {
                 "the server {url:?} has more than a host and a port: {example}"
             ));
         }
+        // A port that fits into no number of a port would be left out as if none stood there.
+        if authority.as_str() != host && uri.port_u16().is_none() {
+            return Err(format!(
+                "the server {url:?} has a port that is none: {example}"
+            ));
+        }
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let is_loopback = host
             .parse()
@@ -287,6 +293,9 @@ mod tests {
             ("http://user@127.0.0.1:8383", "more than a host"),
             ("", "no URL"),
             ("http://", "no URL"),
+            ("http://127.0.0.1:99999", "a port that is none"),
+            ("http://[::1]:65536", "a port that is none"),
+            ("http://localhost:/", "a port that is none"),
         ];
         for (url, expected) in rows {
             let fault = Target::parse(url).unwrap_err();

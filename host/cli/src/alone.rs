@@ -21,7 +21,7 @@ use crate::push::stem;
 /// What a component is called whose file has a name that no component can have.
 const UNNAMED: &str = "component";
 /// The page with a remedy for each reason, part of the program so that it fits the version.
-const REASONS: &str = include_str!("../../docs/reasons.md");
+pub(crate) const REASONS: &str = include_str!("../../docs/reasons.md");
 
 /// One component, ready to be called.
 pub(crate) struct Alone {

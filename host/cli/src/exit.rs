@@ -109,6 +109,21 @@ mod tests {
     }
 
     #[test]
+    fn every_word_is_on_the_page() {
+        for exit in [
+            Exit::Failed,
+            Exit::Usage,
+            Exit::Unreachable,
+            Exit::CannotStart,
+            Exit::Cancelled,
+        ] {
+            let failure = Failure::new(exit, "m");
+            let row = format!("| `{}` | {} | ", failure.reason, exit as u8);
+            assert!(crate::alone::REASONS.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
     fn causes_come_on_one_line() {
         let error = anyhow::anyhow!("no such file").context("reading x.wasm");
         assert_eq!(

@@ -12,7 +12,7 @@ use longshore_server::folder::Folder;
 use longshore_server::http::{Admin, Bound, bind};
 use longshore_server::recovery::Recovered;
 use longshore_server::server::{Parts, Server};
-use longshore_server::starting::File;
+use longshore_server::starting::{self, File};
 use longshore_server::stdio;
 use longshore_store::sqlite::{OpenError, Sqlite};
 use serde_json::json;
@@ -178,7 +178,9 @@ impl Serve {
                 Some(bind(listen).await.or_exit(Exit::CannotStart)?)
             };
             let ready = tokio::select! {
-                ready = prepare(server, named, components_dir) => ready.or_exit(Exit::CannotStart)?,
+                ready = prepare(server, named, components_dir) => {
+                    ready.map_err(|error| damaged(error, &data)).or_exit(Exit::CannotStart)?
+                }
                 () = stop.asked() => return Ok(()),
             };
             let address = bound.as_ref().map(Bound::address);
@@ -332,6 +334,18 @@ fn hangups() -> std::io::Result<Arc<Notify>> {
         }
     }));
     Ok(notice)
+}
+
+/// A damaged database with its place and the remedy; any other error as it is.
+fn damaged(error: anyhow::Error, data: &DataDir) -> anyhow::Error {
+    if !starting::is_damage(&error) {
+        return error;
+    }
+    let path = data.database();
+    error.context(format!(
+        "the database {} is damaged: restore it from a backup, or start with another data directory (--data DIR)",
+        path.display()
+    ))
 }
 
 /// Everything that must be over before the first request. Nothing is compiled here.

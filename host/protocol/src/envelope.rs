@@ -156,6 +156,13 @@ pub fn parse(body: &[u8]) -> Result<Message<'_>, Refusal> {
     if jsonrpc.and_then(json::string).as_deref() != Some("2.0") {
         return Err(refuse("`jsonrpc` must be \"2.0\""));
     }
+    if raw_id.is_some_and(|raw| raw.get().starts_with('"') && raw.get().len() <= MAX_ID_BYTES)
+        && id.is_none()
+    {
+        return Err(refuse(
+            "`id` is a string with half of a surrogate pair (like \\ud800), which is no text",
+        ));
+    }
     if raw_id.is_some() && id.is_none() {
         return Err(refuse(&format!(
             "`id` must be a string or an integer, of at most {MAX_ID_BYTES} bytes"

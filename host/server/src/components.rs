@@ -220,20 +220,37 @@ impl Server {
         }
         let missing = || Refusal::new("host", "the store has no component of that digest");
         let parsed = Digest::from_stored(digest.to_owned());
-        let bytes = self
-            .components
-            .bytes(parsed.clone())
-            .await?
-            .ok_or_else(missing)?;
+        let bytes = self.kept_bytes(&parsed).await?.ok_or_else(missing)?;
         let name: Name = "unnamed".parse().map_err(|_| missing())?;
         let (component, payload) = self
-            .examine_bytes(name, parsed, Arc::from(bytes), Source::Upload)
+            .examine_bytes(name, parsed, bytes, Source::Upload)
             .await?;
         let entry = Arc::new(Entry { component, payload });
         let mut unnamed = self.unnamed.lock();
         unnamed.retain(|_, entry| entry.strong_count() > 0);
         unnamed.insert(digest.to_owned(), Arc::downgrade(&entry));
         Ok(entry)
+    }
+
+    /// What the store keeps of a component, if it is what was put there: other bytes would be run under the name of these.
+    pub(crate) async fn kept_bytes(
+        &self,
+        digest: &Digest,
+    ) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let Some(bytes) = self.components.bytes(digest.clone()).await? else {
+            return Ok(None);
+        };
+        let expected = digest.clone();
+        let checked = tokio::task::spawn_blocking(move || {
+            (Digest::of(&bytes) == expected).then(|| Arc::<[u8]>::from(bytes))
+        });
+        match checked.await {
+            Ok(Some(bytes)) => Ok(Some(bytes)),
+            Ok(None) => Err(StoreError::Corrupt(format!(
+                "the bytes of the component {digest} are not those that were uploaded: upload it again"
+            ))),
+            Err(_) => Err(StoreError::Unavailable("the server is stopping".to_owned())),
+        }
     }
 
     /// Everything that can be found out about an upload without changing anything.

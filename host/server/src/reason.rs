@@ -1,8 +1,11 @@
 //! Why something was refused or ended: the closed list, with the code and the remedy of each.
 
+use std::ops::RangeInclusive;
+
 use longshore_catalog::library::Refusal as ListRefusal;
 use longshore_sandbox::control::StopReason;
 use longshore_sandbox::ending::FaultKind;
+use longshore_sandbox::refusal::Reason as UploadReason;
 
 /// Why a run has no result, or a call no run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +57,9 @@ pub enum RunReason {
     /// It took too long to repeat what it did before.
     ReplayLimit,
 }
+
+/// The numbers that the host gives to errors of runs, now and in time to come.
+pub(crate) const OWN_CODES: RangeInclusive<i32> = 1_000..=1_999;
 
 impl RunReason {
     /// In the order of their codes. New ones are added at the end: a code is never used again.
@@ -117,7 +123,7 @@ impl RunReason {
     /// of our own is a JSON-RPC internal error.
     #[must_use]
     pub fn code(self) -> i32 {
-        const FIRST: i32 = 1_000;
+        const FIRST: i32 = *OWN_CODES.start();
         const INTERNAL_ERROR: i32 = -32_603;
         if self == Self::HostFault {
             return INTERNAL_ERROR;
@@ -194,11 +200,19 @@ pub enum RequestReason {
     StoreUnavailable,
     /// It belongs to no session, or to one that has ended.
     NoSession,
+    /// By its `Host` or `Origin` it is for another server, or from a foreign page.
+    Foreign,
+    /// It brings, or wants, another kind of content than there is.
+    MediaType,
+    /// Of a task that is not set aside.
+    NotQuarantined,
+    /// The records of a task cannot be used.
+    Journal,
 }
 
 impl RequestReason {
     /// Every reason there is.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::TooLarge,
         Self::TooMany,
         Self::TooSlow,
@@ -213,6 +227,10 @@ impl RequestReason {
         Self::NotAsked,
         Self::StoreUnavailable,
         Self::NoSession,
+        Self::Foreign,
+        Self::MediaType,
+        Self::NotQuarantined,
+        Self::Journal,
     ];
 
     /// The word for programs, which never changes.
@@ -233,6 +251,10 @@ impl RequestReason {
             Self::NotAsked => "not-asked",
             Self::StoreUnavailable => "store-unavailable",
             Self::NoSession => "no-session",
+            Self::Foreign => "foreign",
+            Self::MediaType => "media-type",
+            Self::NotQuarantined => "not-quarantined",
+            Self::Journal => "journal",
         }
     }
 
@@ -241,6 +263,15 @@ impl RequestReason {
     pub fn data(self) -> String {
         format!("{{\"reason\":\"{}\"}}", self.as_str())
     }
+}
+
+/// Whether the host itself says that word, of a run or a request.
+pub(crate) fn is_ours(word: &str) -> bool {
+    RunReason::ALL.iter().any(|reason| reason.as_str() == word)
+        || RequestReason::ALL
+            .iter()
+            .any(|reason| reason.as_str() == word)
+        || UploadReason::of(word).is_some()
 }
 
 impl From<RequestReason> for &'static str {

@@ -10,6 +10,7 @@ use longshore_catalog::component::{Component, Digest, Name};
 use longshore_catalog::registry::Registry;
 use longshore_catalog::store::StoreError;
 use longshore_protocol::error::RpcError;
+use longshore_tasks::store::StoreError as TaskStoreError;
 
 use crate::call::CallError;
 use crate::code::{Code, NoCode};
@@ -59,6 +60,15 @@ fn next_of(cold: &mut Vec<Cold>) -> Option<Cold> {
 
 async fn warmed(server: Server, cold: Cold) {
     server.warm(cold).await;
+}
+
+/// Whether the store holds what was never put there, as far as that shows while a server starts.
+#[must_use]
+pub fn is_damage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        matches!(cause.downcast_ref(), Some(StoreError::Corrupt(_)))
+            || matches!(cause.downcast_ref(), Some(TaskStoreError::Corrupt(_)))
+    })
 }
 
 impl Server {
@@ -219,9 +229,8 @@ impl Server {
     async fn warm(&self, cold: Cold) {
         let Cold { component, code } = cold;
         let mut kept = None;
-        let made = match self.components.bytes(component.digest.clone()).await {
+        let made = match self.kept_bytes(&component.digest).await {
             Ok(Some(bytes)) => {
-                let bytes: Arc<[u8]> = Arc::from(bytes);
                 kept = Some(Arc::clone(&bytes));
                 let digest = component.digest.as_str();
                 let prepared = self.sandbox.prepare(digest, bytes).await;
@@ -231,6 +240,7 @@ impl Server {
                 "host",
                 "the store has its name but not its bytes: upload it again",
             )),
+            Err(error @ StoreError::Corrupt(_)) => Err(Refusal::new("damaged", error.to_string())),
             Err(error) => Err(Refusal::new(
                 "host",
                 format!("{error}: see to the store and start the server again"),

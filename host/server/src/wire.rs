@@ -23,7 +23,7 @@ use longshore_tasks::task::{Failure, State, Task};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::reason::{RunReason, of_stop};
+use crate::reason::{OWN_CODES, RunReason, is_ours, of_stop};
 use crate::run::CallFacts;
 use crate::run::inquiry::Put;
 
@@ -231,10 +231,13 @@ fn last_line(text: &str) -> Option<String> {
     )
 }
 
-/// The guest's own error, kept out of the numbers that JSON-RPC and MCP keep for themselves.
+/// The guest's own error, kept out of the numbers that JSON-RPC and MCP keep for themselves, and told from the host's own.
 fn guest_error(error: ending::RpcError) -> Failure {
-    let reserved = (-32_768..=-32_000).contains(&error.code);
-    if !reserved || matches!(error.code, INVALID_PARAMS | INTERNAL_ERROR) {
+    let reserved = (-32_768..=-32_000).contains(&error.code)
+        && !matches!(error.code, INVALID_PARAMS | INTERNAL_ERROR);
+    let like_ours =
+        OWN_CODES.contains(&error.code) || error.data.as_deref().is_some_and(has_a_word_of_ours);
+    if !reserved && !like_ours {
         return Failure {
             code: error.code,
             message: error.message,
@@ -246,10 +249,18 @@ fn guest_error(error: ending::RpcError) -> Failure {
         None => format!("{{\"code\":{}}}", error.code),
     };
     Failure {
-        code: INTERNAL_ERROR,
+        code: if reserved { INTERNAL_ERROR } else { error.code },
         message: error.message,
         data: Some(Json::from(data)),
     }
+}
+
+/// Whether data of a guest says why in a word of the host's; whoever reads the first or the last of two may see it.
+fn has_a_word_of_ours(data: &str) -> bool {
+    let Ok(value) = longshore_protocol::json::strict_value(data) else {
+        return true;
+    };
+    value["reason"].as_str().is_some_and(is_ours)
 }
 
 fn tool_result(
@@ -513,6 +524,35 @@ mod tests {
             ),
             (-32768, None, -32603, Some("{\"code\":-32768}")),
             (-32769, None, -32769, None),
+            // Nor with the host's.
+            (999, None, 999, None),
+            (1002, None, 1002, Some("{\"code\":1002}")),
+            (1999, Some("1"), 1999, Some("{\"code\":1999,\"data\":1}")),
+            (2000, None, 2000, None),
+            (
+                7,
+                Some(r#"{"reason":"quota"}"#),
+                7,
+                Some(r#"{"reason":"quota"}"#),
+            ),
+            (
+                -32603,
+                Some(r#"{"reason":"host-fault"}"#),
+                -32603,
+                Some(r#"{"code":-32603,"data":{"reason":"host-fault"}}"#),
+            ),
+            (
+                7,
+                Some(r#"{"reason":"too-large"}"#),
+                7,
+                Some(r#"{"code":7,"data":{"reason":"too-large"}}"#),
+            ),
+            (
+                7,
+                Some(r#"{"reason":"trap","reason":"x"}"#),
+                7,
+                Some(r#"{"code":7,"data":{"reason":"trap","reason":"x"}}"#),
+            ),
         ];
         for (code, data, expected_code, expected_data) in rows {
             let failure = guest(code, data);

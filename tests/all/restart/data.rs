@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use longshore_tests::alive::canary;
+use longshore_tests::guests;
 use longshore_tests::process::{Options, Server, command, run};
+use longshore_tests::wait;
 use rusqlite::Connection;
+use serde_json::json;
 use tempfile::TempDir;
 
 /// The exit code of a server that cannot start.
@@ -43,7 +47,7 @@ async fn a_second_server_on_the_same_data_names_the_lock_and_leaves() {
 #[tokio::test]
 async fn a_damaged_foreign_or_newer_database_is_left_as_it_is() {
     type Spoil = fn(&Path);
-    let rows: [(&str, Spoil, &str); 4] = [
+    let rows: [(&str, Spoil, &str); 5] = [
         (
             "not a database",
             |path| {
@@ -62,6 +66,30 @@ async fn a_damaged_foreign_or_newer_database_is_left_as_it_is() {
                 std::fs::write(path, bytes).expect("it can be written");
             },
             "is damaged",
+        ),
+        (
+            "damaged where its components are named",
+            |path| {
+                let db = Connection::open(path).expect("it can be opened");
+                let size: u32 = db
+                    .query_row("pragma page_size", [], |row| row.get(0))
+                    .expect("it is SQL");
+                let mut roots = db
+                    .prepare("select rootpage from sqlite_schema where tbl_name like 'component%'")
+                    .expect("it is SQL");
+                let roots: Vec<u32> = roots
+                    .query_map([], |row| row.get(0))
+                    .and_then(Iterator::collect)
+                    .expect("it is SQL");
+                assert!(roots.len() > 1, "{roots:?}");
+                let mut bytes = std::fs::read(path).expect("it can be read");
+                let place = |page: u32| usize::try_from(page * size).expect("it is small");
+                for root in roots {
+                    bytes[place(root - 1)..place(root)].fill(0x55);
+                }
+                std::fs::write(path, bytes).expect("it can be written");
+            },
+            "is damaged: restore it from a backup",
         ),
         (
             "another program's",
@@ -98,4 +126,33 @@ async fn a_damaged_foreign_or_newer_database_is_left_as_it_is() {
             "{what}: the file was changed"
         );
     }
+}
+
+#[tokio::test]
+async fn a_component_whose_bytes_are_damaged_is_named_and_healed_by_its_upload() {
+    let data = Arc::new(tempfile::tempdir().expect("a temporary folder can be made"));
+    let bytes = std::fs::read(guests::component("hello")).expect("the example is there");
+    let mut server = Server::start_in(Arc::clone(&data), Options::default()).await;
+    assert_eq!(server.upload("hello", bytes.clone()).await.status, 201);
+    assert_eq!(server.terminate().await, Some(0));
+    let db = Connection::open(data.path().join("longshore.db")).expect("it can be opened");
+    db.execute_batch("update component set bytes = zeroblob(length(bytes));")
+        .expect("it is SQL");
+    drop(db);
+    server.restart().await;
+    let broken = wait::until("it to be examined", Duration::from_secs(30), || async {
+        let list = server.admin("GET", "/v1/components", "").await.json();
+        list["broken"].get(0).cloned()
+    })
+    .await;
+    assert_eq!(broken["reason"], "damaged", "{broken}");
+    let message = broken["message"].as_str().expect("it is said why");
+    assert!(message.contains("upload it again"), "{message}");
+    assert_eq!(server.upload("hello", bytes).await.status, 200);
+    server.restart().await;
+    let answer = server
+        .client()
+        .call("hello", json!({ "name": "Ada" }))
+        .await;
+    assert_eq!(answer["content"][0]["text"], "Hello, Ada!", "{answer}");
 }

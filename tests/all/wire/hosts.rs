@@ -1,10 +1,14 @@
 //! Who is let in at all: what `Host` and `Origin` must be, before anything else is looked at.
 
+use longshore_tests::http::Reply;
 use longshore_tests::process::{Options, Server, TOKEN};
 use serde_json::json;
 
 use super::raw::Raw;
-use super::{Error, Fine, Sent, judge};
+use super::{Error, ErrorWith, Fine, Sent, judge};
+
+/// Requests to the side of the operator begin so.
+const ADMIN: &str = "admin";
 
 /// Whom a request says it is for, and from which page it comes.
 struct Addressed {
@@ -218,6 +222,7 @@ async fn only_requests_for_this_server_and_from_no_foreign_page_are_read() {
         ),
     ];
 
+    let foreign = ErrorWith(403, -32600, json!({ "reason": "foreign" }));
     let mut faults = Vec::new();
     for Addressed {
         name,
@@ -247,7 +252,7 @@ async fn only_requests_for_this_server_and_from_no_foreign_page_are_read() {
                 Error(415, -32600),
             ),
             (
-                "admin",
+                ADMIN,
                 request(
                     "GET",
                     &elsewhere,
@@ -263,7 +268,7 @@ async fn only_requests_for_this_server_and_from_no_foreign_page_are_read() {
                 Error(401, 0),
             ),
             (
-                "nothing there",
+                "admin, nothing there",
                 request("GET", &target.replace("/mcp", "/"), &lines, &[], b""),
                 Error(404, 0),
             ),
@@ -273,7 +278,8 @@ async fn only_requests_for_this_server_and_from_no_foreign_page_are_read() {
             raw.send(bytes).await;
             let reply = raw.reply().await.expect("it is answered");
             let judged = match expected {
-                _ if !is_let_in => judge(&reply, &Error(403, -32600)),
+                _ if !is_let_in && what.starts_with(ADMIN) => judge_admin(&reply),
+                _ if !is_let_in => judge(&reply, &foreign),
                 Error(status, 0) if reply.status == status => Ok(()),
                 expected => judge(&reply, &expected),
             };
@@ -295,6 +301,19 @@ async fn only_requests_for_this_server_and_from_no_foreign_page_are_read() {
         faults.len(),
         faults.join("\n")
     );
+}
+
+/// What is asked of the operator's side is answered as that answers.
+fn judge_admin(reply: &Reply) -> Result<(), String> {
+    let body = reply.json();
+    let is_told = body["error"]["message"]
+        .as_str()
+        .is_some_and(|text| !text.is_empty());
+    if reply.status == 403 && body["error"]["reason"] == "foreign" && is_told {
+        Ok(())
+    } else {
+        Err(format!("{} {body}", reply.status))
+    }
 }
 
 fn request(

@@ -245,6 +245,28 @@ fn an_id_of_the_longest_length_is_read_and_a_longer_one_is_not() {
 }
 
 #[test]
+fn an_id_that_is_no_text_is_told_from_one_of_another_type() {
+    let said = |id: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        envelope::parse(body.as_bytes()).unwrap_err().error.message
+    };
+    for id in [r#""\ud800""#, r#""a\udc00b""#] {
+        assert!(
+            said(id).contains("half of a surrogate pair"),
+            "{}",
+            said(id)
+        );
+    }
+    for id in ["true", "1.5", "null"] {
+        assert!(
+            said(id).contains("must be a string or an integer"),
+            "{}",
+            said(id)
+        );
+    }
+}
+
+#[test]
 fn depth_is_limited_wherever_it_stands() {
     // The body itself is one level.
     let body =

@@ -114,7 +114,9 @@ impl From<HistoryError> for ApiError {
     fn from(error: HistoryError) -> Self {
         match error {
             HistoryError::Follow(error) => error.into(),
-            HistoryError::Unusable(message) => Self::new(StatusCode::CONFLICT, "journal", message),
+            HistoryError::Unusable(message) => {
+                Self::new(StatusCode::CONFLICT, RequestReason::Journal, message)
+            }
         }
     }
 }
@@ -426,7 +428,7 @@ pub(super) async fn resume(
     if followed == Followed::Unchanged {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
-            "not-quarantined",
+            RequestReason::NotQuarantined,
             format!(
                 "the task is not set aside: it is {}",
                 task.state.name().as_str()

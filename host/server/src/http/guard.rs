@@ -22,13 +22,15 @@ pub(super) fn keep_out(app: &App, headers: &HeaderMap, uri: &Uri) -> Option<Resp
     }
     let port = app.address.port();
     let uri_host = uri.authority().map(Authority::as_str);
-    if !is_own_host(headers, uri_host, port) {
-        return Some(refuse("the Host header names another server than this one"));
+    let refuse = |message: &str| {
+        let (status, reason) = (StatusCode::FORBIDDEN, RequestReason::Foreign);
+        Some(refuse(uri.path(), status, reason, message.to_owned()))
+    };
+    if let Err(fault) = own_host(headers, uri_host, port) {
+        return refuse(fault);
     }
     if !is_own_origin(headers, port) {
-        return Some(refuse(
-            "the Origin header names a web page that may not use this server",
-        ));
+        return refuse("the Origin header names a web page that may not use this server");
     }
     None
 }
@@ -39,6 +41,11 @@ fn refuse_head(path: &str, excess: Excess) -> Response {
         Excess::Bytes(message) => (RequestReason::TooLarge, message),
     };
     let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    refuse(path, status, reason, message)
+}
+
+/// An error as whoever asks there reads it.
+fn refuse(path: &str, status: StatusCode, reason: RequestReason, message: String) -> Response {
     if path == super::MCP {
         let error = RpcError::invalid_request(message).with_data(reason.data());
         let body = response::error(None, &error);
@@ -47,27 +54,32 @@ fn refuse_head(path: &str, excess: Excess) -> Response {
     ApiError::new(status, reason, message).into_response()
 }
 
-fn refuse(message: &'static str) -> Response {
-    let body =
-        format!("{{\"jsonrpc\":\"2.0\",\"error\":{{\"code\":-32600,\"message\":\"{message}\"}}}}");
-    (
-        StatusCode::FORBIDDEN,
-        [(header::CONTENT_TYPE, "application/json")],
-        body,
-    )
-        .into_response()
-}
-
 /// The names by which a listener on loopback is reached.
 const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-fn is_own_host(headers: &HeaderMap, uri_authority: Option<&str>, port: u16) -> bool {
-    let Some(host) = only(headers, &header::HOST) else {
-        return false;
-    };
-    // An absolute-form target must not name another server than the header does.
-    is_own_authority(host, port)
-        && uri_authority.is_none_or(|authority| authority.eq_ignore_ascii_case(host))
+/// What is wrong with the name by which this server is called, if anything is.
+fn own_host(
+    headers: &HeaderMap,
+    uri_authority: Option<&str>,
+    port: u16,
+) -> Result<(), &'static str> {
+    const ANOTHER: &str = "the Host header names another server than this one";
+    if !headers.contains_key(header::HOST) {
+        return Err("the Host header is missing");
+    }
+    if headers.get_all(header::HOST).iter().nth(1).is_some() {
+        return Err("the Host header stands twice");
+    }
+    let host = only(headers, &header::HOST).ok_or(ANOTHER)?;
+    if !is_own_authority(host, port) {
+        return Err(ANOTHER);
+    }
+    match uri_authority {
+        Some(authority) if !authority.eq_ignore_ascii_case(host) => {
+            Err("the request's target names another server than its Host header")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_own_origin(headers: &HeaderMap, port: u16) -> bool {
@@ -177,25 +189,26 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_doubled_or_missing_is_not_ours() {
+    fn a_header_that_is_doubled_or_missing_is_not_ours_and_said_to_be() {
         let own = (header::HOST, "127.0.0.1:8383");
-        assert!(is_own_host(
-            &headers(std::slice::from_ref(&own)),
-            None,
-            8383
-        ));
-        assert!(!is_own_host(&headers(&[]), None, 8383));
-        assert!(!is_own_host(
-            &headers(&[own.clone(), own.clone()]),
-            None,
-            8383
-        ));
-        assert!(is_own_host(
-            &headers(std::slice::from_ref(&own)),
-            Some("127.0.0.1:8383"),
-            8383
-        ));
-        assert!(!is_own_host(&headers(&[own]), Some("localhost:8383"), 8383));
+        let other = (header::HOST, "evil.example");
+        let rows = [
+            (vec![own.clone()], None, ""),
+            (vec![own.clone()], Some("127.0.0.1:8383"), ""),
+            (vec![], None, "missing"),
+            (vec![own.clone(), own.clone()], None, "stands twice"),
+            (vec![other], None, "names another server"),
+            (vec![own], Some("localhost:8383"), "target"),
+        ];
+        for (list, target, expected) in rows {
+            let said = own_host(&headers(&list), target, 8383)
+                .err()
+                .unwrap_or_default();
+            assert!(
+                said.contains(expected) && said.is_empty() == expected.is_empty(),
+                "{list:?}: {said}"
+            );
+        }
     }
 
     #[test]

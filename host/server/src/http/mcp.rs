@@ -27,6 +27,7 @@ use crate::dispatch::{Answer, DispatchError, Held, Identity, Incoming, Said};
 use crate::errors::{self, Era, Failure};
 use crate::polls::Late;
 use crate::presence::{self, Presence};
+use crate::reason::RequestReason;
 use crate::sessions::Session;
 use crate::sessions::kept::Reader;
 
@@ -50,14 +51,16 @@ pub(super) async fn endpoint(app: App, request: Request) -> Response {
         }
     }
     if !is_json(&parts.headers) {
-        let error = RpcError::invalid_request("the Content-Type must be application/json");
+        let error = RpcError::invalid_request("the Content-Type must be application/json")
+            .with_data(RequestReason::MediaType.data());
         return respond(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             response::error(None, &error),
         );
     }
     if !accepts(&parts.headers, "application", "json") {
-        let error = RpcError::invalid_request("the Accept header must allow application/json");
+        let error = RpcError::invalid_request("the Accept header must allow application/json")
+            .with_data(RequestReason::MediaType.data());
         return respond(StatusCode::NOT_ACCEPTABLE, response::error(None, &error));
     }
     let settings = &app.server.settings;

@@ -16,6 +16,7 @@ use super::{App, events};
 use crate::dispatch::Identity;
 use crate::errors::{self, Era};
 use crate::listen::no_listener;
+use crate::reason::RequestReason;
 use crate::requests::Refused;
 use crate::sessions::Session;
 use crate::sessions::kept::{Event, Kind, Reader};
@@ -170,7 +171,8 @@ fn frame(reader: &Reader, event: &Event) -> String {
 /// What a client is told that belongs to no request, or the rest of a stream that it lost.
 pub(super) fn listen(app: &App, headers: &HeaderMap) -> Response {
     if !accepts(headers, "text", "event-stream") {
-        let error = RpcError::invalid_request("the Accept header must allow text/event-stream");
+        let error = RpcError::invalid_request("the Accept header must allow text/event-stream")
+            .with_data(RequestReason::MediaType.data());
         return respond(StatusCode::NOT_ACCEPTABLE, response::error(None, &error));
     }
     let session = match find(app, headers) {
