@@ -1,6 +1,7 @@
 //! Tasks that outlive the process that runs them: killed, stopped, or parked, they go on where they stood.
 
 mod crashes;
+mod damaged;
 mod differs;
 mod history;
 mod kills;

@@ -424,6 +424,7 @@ fn describe_task(task: &Value) -> String {
             (task["parked"] == true)
                 .then(|| member(task, "wakeAt").unwrap_or_else(|| "it is answered".to_owned())),
         ),
+        ("held up", member(task, "heldUp")),
         ("created", member(task, "createdAt")),
         ("updated", member(task, "updatedAt")),
         ("asked to stop", member(task, "cancelRequestedAt")),

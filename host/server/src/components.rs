@@ -93,14 +93,20 @@ pub(crate) enum PinnedError {
     /// It cannot be loaded.
     #[error("{}", .0.message)]
     Refused(Refusal),
+    /// The store does not have what the task began with.
+    #[error("{0}")]
+    Damaged(String),
     /// The store is in trouble.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
 }
 
-impl From<Refusal> for PinnedError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl From<StoreError> for PinnedError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt(_) => Self::Damaged(error.to_string()),
+            error @ StoreError::Unavailable(_) => Self::Store(error),
+        }
     }
 }
 
@@ -218,13 +224,15 @@ impl Server {
         if let Some(entry) = self.unnamed.lock().get(digest).and_then(Weak::upgrade) {
             return Ok(entry);
         }
-        let missing = || Refusal::new("host", "the store has no component of that digest");
         let parsed = Digest::from_stored(digest.to_owned());
-        let bytes = self.kept_bytes(&parsed).await?.ok_or_else(missing)?;
-        let name: Name = "unnamed".parse().map_err(|_| missing())?;
+        let bytes = self.kept_bytes(&parsed).await?.ok_or_else(|| {
+            PinnedError::Damaged(format!("the store has no component {digest}"))
+        })?;
+        let name: Name = "unnamed".parse().expect("this is a name");
         let (component, payload) = self
             .examine_bytes(name, parsed, bytes, Source::Upload)
-            .await?;
+            .await
+            .map_err(PinnedError::Refused)?;
         let entry = Arc::new(Entry { component, payload });
         let mut unnamed = self.unnamed.lock();
         unnamed.retain(|_, entry| entry.strong_count() > 0);
@@ -330,6 +338,8 @@ impl Server {
         let before = self.registry().component(name).cloned();
         let after = registry.component(name).cloned();
         self.registry_store(registry);
+        // Tasks may have waited for just this one.
+        self.lookout.try_all_again();
         let before = before.as_ref().map(|entry| &entry.component);
         let after = after.as_ref().map(|entry| &entry.component);
         for family in changed_lists(before, after) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use longshore_policy::limits::Limits;
 use longshore_protocol::error::RpcError;
-use longshore_tasks::event::{Effect, Event, Refused};
+use longshore_tasks::event::{Effect, Event, Outcome, Refused};
 use longshore_tasks::id::{Json, TaskId};
 use longshore_tasks::store::{Commit, StoreError};
 use longshore_tasks::task::{Reach, Task};
@@ -71,7 +71,16 @@ impl Server {
         id: TaskId,
         caller: Option<&Caller>,
     ) -> Result<Followed, FollowError> {
-        self.change_row(id, caller, &Event::CancelRequested).await
+        match self.change_row(id, caller, &Event::CancelRequested).await {
+            // Nobody can be told, since nothing goes on from such a row.
+            Err(FollowError::Store(StoreError::Corrupt(_))) => {
+                let usage = self.task(id, caller).await?.usage;
+                let outcome = Outcome::Cancelled(None);
+                self.change_row(id, caller, &Event::Ended { outcome, usage })
+                    .await
+            }
+            followed => followed,
+        }
     }
 
     /// Goes on with a task that was set aside.
@@ -136,8 +145,16 @@ impl Server {
         caller: Option<&Caller>,
         event: &Event,
     ) -> Result<Followed, FollowError> {
+        let mut tried = None;
         loop {
             let task = self.task(id, caller).await?;
+            let is_same = tried.replace((task.version, task.lease.epoch))
+                == Some((task.version, task.lease.epoch));
+            if is_same {
+                // Nobody was faster: the store takes no successor of this row.
+                let what = format!("task {id} cannot be changed");
+                return Err(StoreError::Corrupt(what).into());
+            }
             let step = match task.apply(event.clone(), clock::now()) {
                 Ok(step) => step,
                 Err(

@@ -75,8 +75,15 @@ impl Server {
             self.alarms.set(task.id, at.min(task.deadline_at));
             return Ok(Left::Parked);
         }
-        let Some(row) = self.tasks.get(task.id).await? else {
-            return Ok(Left::Gone);
+        let row = match self.tasks.get(task.id).await {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(Left::Gone),
+            // One damaged row must not keep a node from looking after the others.
+            Err(StoreError::Corrupt(what)) => {
+                tracing::error!(task = %task.id, what, "a task in the database cannot be read and is left as it is");
+                return Ok(Left::Gone);
+            }
+            Err(error) => return Err(error),
         };
         if row.journal_key.is_none() {
             let failure = wire::failure(

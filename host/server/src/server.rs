@@ -11,7 +11,7 @@ use longshore_catalog::registry::{Entry, Registry};
 use longshore_catalog::store::ComponentStore;
 use longshore_protocol::result::ServerInfo;
 use longshore_sandbox::sandbox::Sandbox;
-use longshore_tasks::id::{NodeId, TaskId};
+use longshore_tasks::id::NodeId;
 use longshore_tasks::store::TaskStore;
 use tokio::sync::{Mutex, Semaphore, watch};
 use uuid::Uuid;
@@ -26,6 +26,7 @@ use crate::loaded::Loaded;
 use crate::mutant::Mutant;
 use crate::polls::Polls;
 use crate::run::Runs;
+use crate::run::lookout::Lookout;
 use crate::seal::Keys;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -78,8 +79,8 @@ pub struct Node {
     pub(crate) changing: Mutex<()>,
     /// When tasks that nobody runs are to be looked after.
     pub(crate) alarms: Alarms,
-    /// Tasks that are being looked after, and whether that has to be done again.
-    pub(crate) looking_after: parking_lot::Mutex<HashMap<TaskId, bool>>,
+    /// Tasks that are being looked after.
+    pub(crate) lookout: Lookout,
     /// Runs that wait and keep their memory.
     pub(crate) warm: Arc<Semaphore>,
     /// Runs that may bring a process down: one at a time.
@@ -167,7 +168,7 @@ impl Server {
             uploads: Arc::new(Semaphore::new(settings.uploads)),
             changing: Mutex::default(),
             alarms: Alarms::default(),
-            looking_after: parking_lot::Mutex::default(),
+            lookout: Lookout::default(),
             warm: Arc::new(Semaphore::new(settings.warm.min(Semaphore::MAX_PERMITS))),
             suspects: Arc::new(Semaphore::new(1)),
             holds: Holds::default(),

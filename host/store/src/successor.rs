@@ -22,7 +22,7 @@ pub(crate) fn is_written_under(epoch: u64, segment: Option<&Segment>) -> bool {
 }
 
 /// How many segments there must be before this row and its segment are kept. Nothing fits a segment that
-/// is not the row's newest, nor a base at which no segment can be.
+/// is not the row's newest, nor a base at which no segment can be, unless the row is over and needs none.
 pub(crate) fn segments_before(task: &Task, segment: Option<&Segment>) -> Option<u64> {
     let count = task.journal.segments;
     let before = match segment {
@@ -32,5 +32,5 @@ pub(crate) fn segments_before(task: &Task, segment: Option<&Segment>) -> Option<
             .filter(|newest| segment.number == *newest)?,
     };
     let has_base = task.journal.base < count.max(1);
-    has_base.then_some(before)
+    (has_base || task.state.name().is_final()).then_some(before)
 }

@@ -400,7 +400,7 @@ pub(super) async fn task(
     let id = task_id(path)?;
     let task = app.server.task(id, None).await?;
     let output = app.server.output_of(&task).await?;
-    Ok(show(&task, output))
+    Ok(show(&task, output, app.server.lookout.held_up(id)))
 }
 
 pub(super) async fn history(
@@ -440,7 +440,7 @@ pub(super) async fn resume(
     ))
 }
 
-fn show(task: &Task, output: Option<Output>) -> Response {
+fn show(task: &Task, output: Option<Output>, held_up: Option<String>) -> Response {
     let raw = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
     let questions: serde_json::Map<String, Value> = task
         .open_questions()
@@ -481,9 +481,10 @@ fn show(task: &Task, output: Option<Output>) -> Response {
         "activeMs": task.usage.active_ms,
         "parked": task.lease.owner.is_none() && !task.state.name().is_final(),
         "quarantined": task.trust() == Trust::Quarantined,
+        "heldUp": held_up,
         "wakeAt": task.wake_at.map(|at| iso8601(at.0)),
         "replayDebtMs": task.replay_debt_ms(),
-        "journalSegments": task.journal.segments - task.journal.base,
+        "journalSegments": task.journal.segments.saturating_sub(task.journal.base),
         "questions": questions,
         "result": result,
         "error": error,

@@ -8,6 +8,7 @@ pub(crate) mod aside;
 pub(crate) mod desk;
 mod driver;
 pub(crate) mod inquiry;
+pub(crate) mod lookout;
 pub(crate) mod output;
 pub(crate) mod outside;
 pub(crate) mod record;

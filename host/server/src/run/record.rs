@@ -217,7 +217,7 @@ pub(crate) fn open(
 ) -> Result<(TaskKey, Vec<Opened>, Link), Unusable> {
     let kept_key = row.journal_key.as_deref().ok_or(Unusable::NotRecorded)?;
     let key = keys.open_task(row.id, kept_key)?;
-    let said = row.journal.segments - row.journal.base;
+    let said = row.journal.segments.saturating_sub(row.journal.base);
     if segments.len() as u64 != said {
         return Err(Unusable::Short {
             there: segments.len() as u64,

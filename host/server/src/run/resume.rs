@@ -1,23 +1,28 @@
 //! Going on with tasks that nobody runs: after the death of a process, after a wait.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use longshore_catalog::registry::Entry;
+use longshore_catalog::store as catalog;
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_sandbox::control::StopReason;
+use longshore_sandbox::sandbox::Prepared;
 use longshore_sandbox::target::Target;
 use longshore_tasks::event::{Event, Outcome, Refused};
 use longshore_tasks::id::{Millis, TaskId};
 use longshore_tasks::store::{Commit, StoreError};
 use longshore_tasks::task::{StateName, Task, Trust};
 
+use super::lookout::{Attempt, HeldUp, Patience};
 use super::output::Output;
 use super::record::{self, Unusable};
 use super::target;
-use super::{CallFacts, Caller, NewRun, Start};
+use super::{CallFacts, Caller, NewRun, Start, Turns};
 use crate::clock;
 use crate::components::PinnedError;
-use crate::reason::RunReason;
+use crate::follow::FollowError;
+use crate::loaded::Loaded;
+use crate::reason::{Refusal, RunReason};
 use crate::server::Server;
 use crate::wire;
 
@@ -26,10 +31,20 @@ use crate::wire;
 enum CannotResume {
     /// It may work later.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Now(HeldUp),
     /// It will never work: the task ends so.
     #[error("{}", .1)]
     Never(RunReason, String),
+}
+
+impl From<StoreError> for CannotResume {
+    fn from(error: StoreError) -> Self {
+        match error {
+            // No time makes that whole again.
+            StoreError::Corrupt(_) => Self::Never(RunReason::HostFault, error.to_string()),
+            error => Self::Now(error.into()),
+        }
+    }
 }
 
 impl From<Unusable> for CannotResume {
@@ -49,7 +64,7 @@ impl From<PinnedError> for CannotResume {
         match error {
             // Of the component that says nothing: it was loaded before, and may be again.
             PinnedError::Refused(refusal) if refusal.reason == "host" => {
-                Self::Store(StoreError::Unavailable(refusal.message))
+                Self::Now(HeldUp::Component(refusal))
             }
             PinnedError::Refused(refusal) => Self::Never(
                 RunReason::HostFault,
@@ -58,7 +73,13 @@ impl From<PinnedError> for CannotResume {
                     refusal.reason, refusal.message
                 ),
             ),
-            PinnedError::Store(error) => Self::Store(StoreError::Unavailable(error.to_string())),
+            PinnedError::Damaged(what) => Self::Never(
+                RunReason::HostFault,
+                format!("its component cannot be loaded any more: {what}"),
+            ),
+            PinnedError::Store(
+                catalog::StoreError::Unavailable(why) | catalog::StoreError::Corrupt(why),
+            ) => Self::Now(StoreError::Unavailable(why).into()),
         }
     }
 }
@@ -74,82 +95,102 @@ impl Server {
 
     /// Sees to a task that no run is here for: whether it can go on now, and when if not. Does not wait.
     pub(crate) fn look_after(&self, id: TaskId) {
-        {
-            let mut looking = self.looking_after.lock();
-            if let Some(again) = looking.get_mut(&id) {
-                *again = true;
-                return;
-            }
-            looking.insert(id, false);
-        }
+        let Some(knock) = self.lookout.begin(id) else {
+            return;
+        };
         let server = self.clone();
         tokio::spawn(async move {
-            let mut pause = Duration::from_millis(100);
+            let mut patience = Patience::default();
             loop {
                 if server.is_leaving() {
-                    server.looking_after.lock().remove(&id);
+                    server.lookout.forget(id);
                     return;
                 }
-                match server.resume(id).await {
-                    Ok(()) => {
-                        let mut looking = server.looking_after.lock();
-                        match looking.get_mut(&id) {
-                            Some(again) if *again => *again = false,
-                            _ => {
-                                looking.remove(&id);
-                                return;
-                            }
-                        }
+                let Err(attempt) = server.resume(id).await else {
+                    if server.lookout.is_over(id) {
+                        return;
                     }
-                    Err(error) => {
-                        tracing::warn!(task = %id, %error, "a task waits for the store before it goes on");
-                        tokio::time::sleep(pause).await;
-                        pause = (pause * 2).min(Duration::from_secs(5));
-                    }
+                    continue;
+                };
+                let why = attempt.held_up.to_string();
+                let (pause, tells) = patience.after(&attempt, clock::now());
+                if tells {
+                    tracing::warn!(task = %id, why, "a task waits before it can go on; it is tried again");
+                }
+                server.lookout.note(id, why);
+                tokio::select! {
+                    () = knock.notified() => {}
+                    () = tokio::time::sleep(pause) => {}
                 }
             }
         });
     }
 
     /// Goes on with a task if nobody does and it is time, or sets its alarm.
-    async fn resume(&self, id: TaskId) -> Result<(), StoreError> {
-        let Some(row) = self.tasks.get(id).await? else {
-            return Ok(());
+    async fn resume(&self, id: TaskId) -> Result<(), Attempt> {
+        let row = match self.tasks.get(id).await {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(()),
+            Err(StoreError::Corrupt(what)) => {
+                tracing::error!(task = %id, what, "a task in the database cannot be read and is left as it is");
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
         };
         // Whoever changed it may not have come to show it.
         self.runs.show_row(&row);
         if !self.is_due(&row) {
             return Ok(());
         }
-        if row.deadline_at <= clock::now() && row.cancel_requested_at.is_none() {
+        let is_over = row.deadline_at <= clock::now() && row.cancel_requested_at.is_none();
+        let outcome = match row.trust() {
             // It is not brought back only to be stopped.
-            let event = Event::Ended {
-                outcome: wire::stopped(StopReason::Expired),
-                usage: row.usage,
-            };
-            return match self.change_row(id, None, &event).await {
-                Err(crate::follow::FollowError::Store(error)) => Err(error),
-                _ => Ok(()),
-            };
+            _ if is_over => Some(wire::stopped(StopReason::Expired)),
+            // It is not run again only to be told that it is cancelled.
+            Trust::Quarantined => over_without_a_run(&row, "it was set aside"),
+            Trust::Trusted | Trust::Suspect => match self.carry_on(&row).await {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    let over = over_without_a_run(&row, &error.to_string());
+                    match (over, error) {
+                        (Some(outcome), _) => Some(outcome),
+                        (None, CannotResume::Never(reason, message)) => {
+                            tracing::error!(task = %id, message, "a task cannot go on");
+                            Some(Outcome::Failed(wire::failure(reason, &message)))
+                        }
+                        (None, CannotResume::Now(held_up)) => {
+                            return Err(Attempt {
+                                held_up,
+                                deadline_at: Some(row.deadline_at),
+                            });
+                        }
+                    }
+                }
+            },
+        };
+        let Some(outcome) = outcome else {
+            return Ok(());
+        };
+        let event = Event::Ended {
+            outcome,
+            usage: row.usage,
+        };
+        match self.change_row(id, None, &event).await {
+            Err(FollowError::Store(error)) => Err(error.into()),
+            _ => Ok(()),
         }
+    }
+
+    async fn carry_on(&self, row: &Task) -> Result<(), CannotResume> {
+        let id = row.id;
         let alone = match row.trust() {
-            Trust::Quarantined if row.cancel_requested_at.is_some() => {
-                // It is not run again only to be told that it is cancelled.
-                let event = Event::Ended {
-                    outcome: Outcome::Cancelled(None),
-                    usage: row.usage,
-                };
-                return match self.change_row(id, None, &event).await {
-                    Err(crate::follow::FollowError::Store(error)) => Err(error),
-                    _ => Ok(()),
-                };
-            }
-            Trust::Quarantined => return Ok(()),
-            Trust::Trusted => None,
+            Trust::Trusted | Trust::Quarantined => None,
             // One that may bring the process down has no other such beside it, so that it is known
             // which of them it was.
             Trust::Suspect => Arc::clone(&self.suspects).acquire_owned().await.ok(),
         };
+        // First, since it may take long and come to nothing, and until then nothing is written.
+        let (entry, prepared) = self.loaded_for(row).await?;
         let place = self.admission.enter_again(&row.pinned.tenant).await;
         // It may have waited for long.
         let Some(row) = self.tasks.get(id).await? else {
@@ -162,31 +203,44 @@ impl Server {
             return Ok(());
         };
         self.alarms.clear(id);
-        let new = match self.brought_back(row.clone(), place).await {
-            Ok(mut new) => {
-                new.alone = alone;
-                new
+        let usage = row.usage;
+        match self.brought_back(row, entry).await {
+            Ok((call, resumed, turns)) => {
+                let _nobody_holds_it = self.start_run(NewRun {
+                    call,
+                    prepared,
+                    place,
+                    turns,
+                    alone,
+                    start: Start::Resumed(Box::new(resumed)),
+                });
+                Ok(())
             }
-            Err(CannotResume::Store(error)) => {
-                // So that the next attempt finds it as this one did.
-                let released = Event::Released { usage: row.usage };
-                let _tried_again = self.change_row(id, None, &released).await;
-                return Err(error);
+            Err(error) => {
+                if let CannotResume::Now(_) = error {
+                    // So that the next attempt finds it as this one did.
+                    let released = Event::Released { usage };
+                    let _tried_again = self.change_row(id, None, &released).await;
+                }
+                Err(error)
             }
-            Err(CannotResume::Never(reason, message)) => {
-                tracing::error!(task = %id, %message, "a task cannot go on");
-                let event = Event::Ended {
-                    outcome: Outcome::Failed(wire::failure(reason, &message)),
-                    usage: row.usage,
-                };
-                return match self.change_row(id, None, &event).await {
-                    Err(crate::follow::FollowError::Store(error)) => Err(error),
-                    _ => Ok(()),
-                };
+        }
+    }
+
+    /// The component that a task began with, and its code.
+    async fn loaded_for(&self, row: &Task) -> Result<(Arc<Entry<Loaded>>, Prepared), CannotResume> {
+        let entry = match self.pinned(&row.pinned.digest).await {
+            Err(PinnedError::Damaged(what)) if *self.starting.borrow() > 0 => {
+                // One of the files that are still looked at may bring it.
+                return Err(CannotResume::Now(HeldUp::Component(Refusal::new(
+                    "host", what,
+                ))));
             }
+            entry => entry?,
         };
-        let _nobody_holds_it = self.start_run(new);
-        Ok(())
+        let made = entry.payload.code.made().await;
+        let prepared = made.map_err(PinnedError::Refused)?;
+        Ok((entry, prepared))
     }
 
     /// Whether that task can go on here now. Sets its alarm if it can later.
@@ -234,6 +288,12 @@ impl Server {
         match self.tasks.commit(commit).await {
             Ok(()) => Ok(Some(step.task)),
             Err(StoreError::Conflict | StoreError::Fenced | StoreError::Missing) => {
+                let there = self.tasks.get(row.id).await?;
+                if there.is_some_and(|there| there.version == row.version) {
+                    // Nobody was faster: the store takes no successor of this row.
+                    let what = format!("task {} cannot be changed", row.id);
+                    return Err(StoreError::Corrupt(what));
+                }
                 // Whoever changed it may have left it to be gone on with.
                 self.look_after(row.id);
                 Ok(None)
@@ -246,16 +306,15 @@ impl Server {
         }
     }
 
-    /// Everything that a claimed task needs to run where it stood.
+    /// Everything else that a claimed task needs to run where it stood.
     async fn brought_back(
         &self,
         row: Task,
-        place: crate::admission::Place,
-    ) -> Result<NewRun, CannotResume> {
+        entry: Arc<Entry<Loaded>>,
+    ) -> Result<(CallFacts, super::Resumed, Turns), CannotResume> {
         let segments = self.tasks.segments(row.id).await?;
         let recorded = record::read(&self.keys, &row, &segments)?;
         let printed = self.tasks.output(row.id).await?;
-        let entry = self.pinned(&row.pinned.digest).await?;
         let unreadable = |what: &str| {
             CannotResume::Never(
                 RunReason::HostFault,
@@ -313,30 +372,34 @@ impl Server {
             idempotency_key: row.pinned.idempotency_key.clone(),
             traceparent: None,
         };
-        let prepared = entry
-            .payload
-            .code
-            .made()
-            .await
-            .map_err(PinnedError::Refused)?;
         let printed_through = printed.as_ref().map_or(0, |printed| printed.calls);
         let earlier = printed
             .map(|printed| recorded.key().open_output(&printed.body))
             .transpose()
             .map_err(Unusable::from)?
             .and_then(|bytes| Output::of_bytes(&bytes));
-        Ok(NewRun {
-            call,
-            prepared,
-            place,
-            turns,
-            alone: None,
-            start: Start::Resumed(Box::new(super::Resumed {
-                row,
-                recorded,
-                earlier: earlier.map(Arc::new),
-                printed_through,
-            })),
-        })
+        let resumed = super::Resumed {
+            row,
+            recorded,
+            earlier: earlier.map(Arc::new),
+            printed_through,
+        };
+        Ok((call, resumed, turns))
     }
+}
+
+/// How a task ends that is to end now, and that nobody can or may run only to be told so.
+fn over_without_a_run(row: &Task, why: &str) -> Option<Outcome> {
+    let id = row.id;
+    if row.cancel_requested_at.is_some() {
+        tracing::info!(task = %id, why, "a task is cancelled without being run again");
+        return Some(Outcome::Cancelled(None));
+    }
+    (row.deadline_at <= clock::now()).then(|| {
+        tracing::info!(task = %id, why, "a task expires without being run again");
+        Outcome::Failed(wire::failure(
+            RunReason::Expired,
+            "the deadline passed while the task could not go on",
+        ))
+    })
 }

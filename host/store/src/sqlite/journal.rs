@@ -81,8 +81,11 @@ pub(super) fn segments(db: &Connection, id: TaskId) -> Result<Vec<Segment>, Trou
         .map(|segment| segment.number)
         .ne(numbers.clone())
     {
+        let said = numbers.end.saturating_sub(numbers.start);
         return Err(Trouble::Corrupt(format!(
-            "the journal of task {id} does not have its segments {numbers:?}"
+            "the journal of task {id} has {} segments, and its row says {said} from number {} on",
+            segments.len(),
+            numbers.start
         )));
     }
     Ok(segments)
