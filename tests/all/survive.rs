@@ -12,6 +12,7 @@ mod points;
 mod spinning;
 mod suspects;
 mod used;
+mod waiting;
 
 use std::time::Duration;
 

@@ -62,20 +62,12 @@ impl From<Unusable> for CannotResume {
 impl From<PinnedError> for CannotResume {
     fn from(error: PinnedError) -> Self {
         match error {
-            // Of the component that says nothing: it was loaded before, and may be again.
-            PinnedError::Refused(refusal) if refusal.reason == "host" => {
-                Self::Now(HeldUp::Component(refusal))
-            }
-            PinnedError::Refused(refusal) => Self::Never(
-                RunReason::HostFault,
-                format!(
-                    "its component cannot be loaded any more ({}): {}",
-                    refusal.reason, refusal.message
-                ),
-            ),
+            // They are the bytes that were accepted when the task began, so that it is this machine, these settings or
+            // this version that cannot have them: a machine that has more to do, a limit that was lowered.
+            PinnedError::Refused(refusal) => Self::Now(HeldUp::Component(refusal)),
             PinnedError::Damaged(what) => Self::Never(
                 RunReason::HostFault,
-                format!("its component cannot be loaded any more: {what}"),
+                format!("its component is lost: {what}"),
             ),
             PinnedError::Store(
                 catalog::StoreError::Unavailable(why) | catalog::StoreError::Corrupt(why),
