@@ -11,6 +11,7 @@ mod parked;
 mod points;
 mod spinning;
 mod suspects;
+mod unrecorded;
 mod used;
 mod waiting;
 

@@ -264,7 +264,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("guest_threads", "threads for guests; the default is one for each core", |n| Usize(&mut n.guest_threads)).at_least(1).up_to(1024),
     key("handoff", "calls that are held for too long go on as tasks that are followed by tools", |n| Bool(&mut n.server.handoff)).switch(),
     key("instance_slots", "places for instances that are made beforehand; what finds none starts more slowly", |n| Usize(&mut n.instance_slots)).up_to(16_384),
-    key("durable", "what runs see is recorded, so that they go on after a crash", |n| Bool(&mut n.server.durable)).switch(),
+    key("durable", "what new runs see is recorded, so that they go on after a crash", |n| Bool(&mut n.server.durable)).switch(),
     key("limits.memory_mib", "memory of a run", |n| U64(&mut n.server.limits.memory_bytes)).mib(GUEST_MEMORY_MIB).at_least(1),
     key("limits.table_elements", "table elements of a run", |n| U64(&mut n.server.limits.table_elements)),
     key("limits.instances", "core instances, memories and tables of a component, each", |n| U64(&mut n.server.limits.instances)).at_least(1),

@@ -13,6 +13,9 @@ pub struct Journal {
     pub after: After,
     /// Where it records. Whoever started it takes the records from there.
     pub tape: Tape,
+    /// Whether somebody has to be able to repeat it: then it gets the WASI that shows the same again, whatever others
+    /// get here.
+    pub is_recorded: bool,
     /// Through which export it is entered.
     pub entry: Entry,
     /// What it prints and logs up to this call was kept by an earlier process, and is dropped.
@@ -55,6 +58,7 @@ impl Journal {
             begin: Begin::default(),
             after: After::Live,
             tape: Tape::default(),
+            is_recorded: false,
             entry: Entry::Call,
             printed_through: 0,
             spent: Spent::default(),

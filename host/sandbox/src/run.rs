@@ -232,6 +232,7 @@ impl Life {
             begin,
             after,
             tape,
+            is_recorded: _,
             entry: _,
             printed_through,
             spent,

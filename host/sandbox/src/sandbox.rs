@@ -63,11 +63,11 @@ pub struct Settings {
     pub bounds: Bounds,
     /// What compiling it may take.
     pub compile_limits: CompileLimits,
-    /// Which WASI guests get.
+    /// Which WASI guests get whose runs are not recorded.
     pub wasi: WasiKind,
 }
 
-/// Which WASI the guests of a sandbox get.
+/// Which WASI a guest gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WasiKind {
     /// Our own, which shows a run that is repeated the same again.
@@ -88,6 +88,8 @@ struct Inner {
     _ticker: Ticker,
     room: Room,
     links: Links,
+    /// For runs that are recorded, where others get another WASI.
+    recorded: Option<Links>,
     bounds: Bounds,
     compiler: Compiler,
     artifacts: Arc<Artifacts>,
@@ -126,6 +128,8 @@ pub struct Prepared(Arc<Ready>);
 
 struct Ready {
     component: Fitted,
+    /// The same for a run that is recorded, where that is not the same.
+    recorded: Option<Fitted>,
     imports: Vec<String>,
 }
 
@@ -276,6 +280,9 @@ impl Sandbox {
         let remembers = artifacts.as_ref().map(Dir::try_clone).transpose()?;
         let live = Arc::<AtomicU64>::default();
         let links = Links::new(&engines, wasi)?;
+        let recorded = (wasi != WasiKind::Virtual)
+            .then(|| Links::new(&engines, WasiKind::Virtual))
+            .transpose()?;
         let nudged = engines.clone();
         let guests = Guests::new(guest_threads, move || nudged.increment_epoch())
             .context("starting the guest threads")?;
@@ -290,6 +297,7 @@ impl Sandbox {
                 live,
             },
             links,
+            recorded,
             bounds,
             compiler: Compiler::new(child, compile_limits),
             artifacts: Arc::new(Artifacts::new(artifacts, artifact_key)),
@@ -445,8 +453,14 @@ impl Sandbox {
 
     fn fit(&self, component: &Each<Component>) -> Result<Prepared, Refusal> {
         let imports = link::imports(&component.own);
+        let recorded = self.0.recorded.as_ref();
+        let recorded = recorded.map(|links| links.fit(component)).transpose()?;
         let component = self.0.links.fit(component)?;
-        Ok(Prepared(Arc::new(Ready { component, imports })))
+        Ok(Prepared(Arc::new(Ready {
+            component,
+            recorded,
+            imports,
+        })))
     }
 
     /// Asks a component for all that it lists: in one instance as large as a run's, with nobody to reach and
@@ -519,6 +533,7 @@ impl Sandbox {
             first_turn,
         } = run;
         let trail = Trail::new(&limits, &journal);
+        let is_recorded = journal.is_recorded;
         let (reply, ended) = oneshot::channel();
         control.tie(key);
         self.0.running.lock().insert(key, control.clone());
@@ -535,8 +550,16 @@ impl Sandbox {
             trail: trail.clone(),
             journal,
         };
-        let room = self.0.room.clone();
-        let called = async move { run::call(&room, &prepared.0.component, terms, &target).await };
+        let mut room = self.0.room.clone();
+        if is_recorded {
+            room.wasi = WasiKind::Virtual;
+        }
+        let called = async move {
+            let ready = &prepared.0;
+            let recorded = ready.recorded.as_ref().filter(|_| is_recorded);
+            let component = recorded.unwrap_or(&ready.component);
+            run::call(&room, component, terms, &target).await
+        };
         let called = run::guarded(&trail, called, |ending| ending);
         let whole = async move { report.send(called.await) };
         match first_turn {

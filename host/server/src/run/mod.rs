@@ -634,6 +634,8 @@ fn new_journal(server: &Server, call: &CallFacts) -> Journal {
 /// The same, of a call that goes on where it stood.
 fn goes_on(journal: &mut Journal, recorded: &mut Recorded, spent: Usage, printed_through: u64) {
     journal.tape = Tape::behind(&recorded.begin.records);
+    // Also where new runs are not recorded any more.
+    journal.is_recorded = true;
     journal.begin = std::mem::take(&mut recorded.begin);
     journal.entry = std::mem::replace(&mut recorded.entry, Entry::Call);
     journal.spent = Spent {

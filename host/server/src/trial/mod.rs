@@ -81,6 +81,7 @@ async fn run_from(
     journal.begin = begin;
     journal.entry = entry;
     journal.after = after;
+    journal.is_recorded = true;
     // Whoever repeats a run here did not make it, and does not know what it cost.
     journal.spent = Spent {
         cpu_ms: facts.limits.cpu_ms,
