@@ -3,6 +3,7 @@
 
 mod data;
 mod load;
+mod secret;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -120,14 +120,15 @@ impl DataDir {
         };
         let Ok(bytes) = <[u8; ROOT_BYTES]>::try_from(bytes) else {
             bail!(
-                "{} does not hold {ROOT_BYTES} bytes: restore it from a backup, or remove it and have components compiled anew",
+                "{} does not hold {ROOT_BYTES} bytes: restore it from a backup; if there is none, remove it, and the next start says what is lost with it",
                 path.display()
             );
         };
         Ok(Some(RootSecret::new(bytes)))
     }
 
-    fn secret_file(&self) -> PathBuf {
+    /// The file of the root secret.
+    pub(crate) fn secret_file(&self) -> PathBuf {
         self.0.join("secret")
     }
 

@@ -9,6 +9,7 @@ use longshore_sandbox::sandbox::{Sandbox, Settings, WasiKind};
 
 use crate::COMPILE_CHILD;
 use crate::data::DataDir;
+use crate::keys::RootSecret;
 use crate::settings::Numbers;
 
 /// Where native code is kept, and the key of its seal.
@@ -19,10 +20,10 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// That of a data directory, made if it is not there.
-    pub(crate) fn of(data: &DataDir) -> anyhow::Result<Self> {
+    pub(crate) fn of(data: &DataDir, secret: &RootSecret) -> anyhow::Result<Self> {
         Ok(Self {
             artifacts: data.artifacts()?,
-            key: data.secret()?.artifact_key(),
+            key: secret.artifact_key(),
         })
     }
 
@@ -100,7 +101,7 @@ mod tests {
         let data = DataDir::open(&path).unwrap();
         assert!(Cache::kept(&path).unwrap().is_none());
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
-        let made = Cache::of(&data).unwrap();
+        let made = Cache::of(&data, &data.secret().unwrap()).unwrap();
         assert_eq!(Cache::kept(&path).unwrap().unwrap().key, made.key);
     }
 }

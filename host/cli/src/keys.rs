@@ -16,6 +16,9 @@ const RANDOM_NUMBERS: &str = "longshore 2026 random numbers of calls 1";
 /// What the key is derived under that seals rounds of calls.
 const ROUNDS: &str = "longshore 2026 seal of rounds 1";
 
+/// What the sign is derived under by which the secret is known again.
+const SIGN: &str = "longshore 2026 sign of the secret 1";
+
 /// The secret that every key of a data directory is derived from.
 pub(crate) struct RootSecret([u8; ROOT_BYTES]);
 
@@ -28,6 +31,11 @@ impl RootSecret {
     /// The key that seals native code.
     pub(crate) fn artifact_key(&self) -> [u8; 32] {
         blake3::derive_key(ARTIFACT_SEAL, &self.0)
+    }
+
+    /// By what it is known again. It tells nothing of the secret, nor of any key.
+    pub(crate) fn sign(&self) -> [u8; 32] {
+        blake3::derive_key(SIGN, &self.0)
     }
 
     /// The keys that runs need.
@@ -59,6 +67,16 @@ mod tests {
             secret.artifact_key(),
             RootSecret::new([8; ROOT_BYTES]).artifact_key()
         );
+        let keys = secret.run_keys();
+        let all = [
+            secret.sign(),
+            secret.artifact_key(),
+            keys.journal,
+            keys.random,
+            keys.rounds,
+        ];
+        let different: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
         assert_eq!(format!("{secret:?}"), "RootSecret");
     }
 }

@@ -30,6 +30,7 @@ mod push;
 mod relay;
 mod replay;
 mod run;
+mod secret;
 mod serve;
 mod settings;
 mod signals;

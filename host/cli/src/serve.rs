@@ -29,6 +29,7 @@ use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
 use crate::push::stem;
 use crate::relay::{self, Found, Passed};
+use crate::secret;
 use crate::settings;
 use crate::signals::Stop;
 use crate::trace;
@@ -58,6 +59,10 @@ pub(crate) struct Serve {
     /// where; if another server has the data already, it passes on to that one
     #[arg(long)]
     stdio: bool,
+    /// Starts though the secret in the data directory is missing or another one, and ends the unfinished tasks that
+    /// cannot go on without theirs
+    #[arg(long)]
+    give_up_sealed: bool,
     #[command(flatten)]
     told: Told,
     /// Prints the settings in force and where each came from, and serves nothing
@@ -150,7 +155,11 @@ impl Serve {
             Some(_) => format!("{}, as this server was given it", env::ADMIN_TOKEN),
             None => data.admin_token_file().display().to_string(),
         };
-        let sandbox = Cache::of(&data)
+        let secret::Known { secret, gives_up } = runtime
+            .block_on(secret::of(&data, &store, self.give_up_sealed))
+            .or_exit(Exit::CannotStart)?;
+        let sign = secret.sign();
+        let sandbox = Cache::of(&data, &secret)
             .and_then(|cache| engine::sandbox(&config.numbers, Some(cache)))
             .or_exit(Exit::CannotStart)?;
         let listen = config.listen;
@@ -164,7 +173,7 @@ impl Serve {
             tasks: Arc::new(store.clone()),
             components: Arc::new(store.clone()),
             settings: config.numbers.server,
-            keys: data.secret().or_exit(Exit::CannotStart)?.run_keys(),
+            keys: secret.run_keys(),
             version: env!("CARGO_PKG_VERSION"),
         });
         runtime.block_on(async {
@@ -177,6 +186,16 @@ impl Serve {
             } else {
                 Some(bind(listen).await.or_exit(Exit::CannotStart)?)
             };
+            if gives_up {
+                let given_up = server.give_up_sealed().await;
+                given_up
+                    .context("ending the tasks that need another secret")
+                    .or_exit(Exit::CannotStart)?;
+                let noted = store.note_secret(sign).await;
+                noted
+                    .context("noting the new secret")
+                    .or_exit(Exit::CannotStart)?;
+            }
             let ready = tokio::select! {
                 ready = prepare(server, named, components_dir) => {
                     ready.map_err(|error| damaged(error, &data)).or_exit(Exit::CannotStart)?

@@ -67,6 +67,44 @@ impl Server {
         }
     }
 
+    /// Ends every unfinished task whose journal was sealed with another secret than this node has.
+    pub async fn give_up_sealed(&self) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let page = self.tasks.unfinished(after, BATCH).await?;
+            let tasks = page.tasks.iter().map(|task| self.give_up(task.id));
+            futures_util::future::try_join_all(tasks).await?;
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn give_up(&self, id: TaskId) -> Result<(), StoreError> {
+        let row = match self.tasks.get(id).await {
+            Ok(Some(row)) => row,
+            // What cannot be read is named when tasks are taken over.
+            Ok(None) | Err(StoreError::Corrupt(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let kept = row.journal_key.as_deref();
+        if kept.is_none_or(|kept| self.keys.open_task(id, kept).is_ok()) {
+            return Ok(());
+        }
+        tracing::warn!(task = %id, tool = row.pinned.tool, "a task was given up with the secret that it was sealed with");
+        let failure = wire::failure(
+            RunReason::Interrupted,
+            "the secret that this task was sealed with is lost, and its operator has given it up",
+        );
+        let event = Event::Ended {
+            outcome: Outcome::Failed(failure),
+            usage: row.usage,
+        };
+        self.change(row, event).await?;
+        Ok(())
+    }
+
     async fn take_over(&self, task: Unfinished) -> Result<Left, StoreError> {
         let is_owned = task.owner.is_some();
         if !is_owned && !task.cancel_requested && task.state == StateName::InputRequired {

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const CANNOT_START: i32 = 4;
 
 /// Starts a server that must not get ready, and gives back what it says.
-async fn refuses(data: &Path) -> String {
+pub(super) async fn refuses(data: &Path) -> String {
     let mut serve = command(data);
     serve.args(["serve", "--listen", "127.0.0.1:0"]);
     let (code, out, err) = run(serve).await;

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `open` (who may open which file), `writer` (the one thread that writes, and
 //! what it does when the disk fails), `readers` (the connections that read), `rows` (columns and
-//! types), `tasks`, `journal`, `lists` and `components` (the statements), `schema` (the tables and their
+//! types), `tasks`, `journal`, `lists`, `components` and `secret` (the statements), `schema` (the tables and their
 //! history).
 
 mod components;
@@ -13,6 +13,7 @@ mod open;
 mod readers;
 mod rows;
 mod schema;
+mod secret;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 pub use self::error::OpenError;
 use self::open::Lock;
 use self::readers::Readers;
+pub use self::secret::Sealed;
 use self::writer::Writer;
 
 /// A database in one file. Clones share it; dropping the last one waits until everything that was
