@@ -103,3 +103,66 @@ async fn a_journal_tells_what_a_task_saw_and_its_file_repeats_it() {
     std::fs::write(&other, "{}").unwrap();
     assert_eq!(told(&server, &["replay", &other]).await.0, 1);
 }
+
+/// Whoever wrote the file does not say what it may take from the machine on which it is repeated.
+#[tokio::test]
+async fn a_repetition_uses_no_more_than_is_allowed_where_it_happens() {
+    let options = Options::with_guests(&["dice"]).set("limits.memory_mib", 200);
+    let server = Server::start(options).await;
+    let client = server.client();
+    let id = client.start("dice", json!({})).await;
+    client.until_status(&id, "input_required").await;
+    answer(&client, &id, "bet", json!({ "bet": 3 })).await;
+    client.until_status(&id, "input_required").await;
+    answer(&client, &id, "again", json!({ "again": true })).await;
+    client.until_ended(&id).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file").display().to_string();
+    assert_eq!(
+        told(&server, &["tasks", "export", &id, "--output", &file])
+            .await
+            .0,
+        0
+    );
+    let text = std::fs::read_to_string(&file).unwrap();
+    let exported: Value = serde_json::from_str(&text).unwrap();
+    // That it might have used more says nothing of itself.
+    let (code, replayed, errors) = told(&server, &["replay", &file]).await;
+    assert_eq!(
+        (code, &replayed["same"]),
+        (0, &json!(true)),
+        "{replayed} {errors}"
+    );
+
+    let edited = |member: &str, value: Value| {
+        let mut edited = exported.clone();
+        edited[member] = value;
+        std::fs::write(&file, edited.to_string()).unwrap();
+    };
+    let mut limits = exported["limits"].clone();
+    limits["memory_bytes"] = json!(1_u64 << 40);
+    limits["cpu_ms"] = json!(1_u64 << 60);
+    edited("limits", limits);
+    assert_eq!(told(&server, &["replay", &file]).await.0, 0);
+    // If it does not do the same, that may be why.
+    let mut greedy: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    greedy["randomKey"] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=".into();
+    std::fs::write(&file, greedy.to_string()).unwrap();
+    let (code, replayed, errors) = told(&server, &["replay", &file]).await;
+    assert_eq!(code, 1, "{replayed} {errors}");
+    let ending = replayed["ending"].as_str().unwrap();
+    assert!(
+        ending.contains("by limits.memory_mib, limits.cpu_ms"),
+        "{ending}"
+    );
+
+    for capabilities in ["", "[]", "nothing", "{\"sampling\":1}"] {
+        edited("capabilities", capabilities.into());
+        let (code, replayed, errors) = told(&server, &["replay", &file]).await;
+        assert_eq!(code, 1, "{capabilities}: {replayed}");
+        assert!(
+            errors.contains("what its client could do"),
+            "{capabilities}: {errors}"
+        );
+    }
+}

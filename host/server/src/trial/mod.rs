@@ -190,9 +190,10 @@ async fn replay(
     sandbox: &Sandbox,
     prepared: &Prepared,
     export: &Export,
+    here: &Limits,
 ) -> Result<Replayed, ExportError> {
-    let facts = export.facts();
-    let past = export.past()?;
+    let (facts, capped) = export.facts(here)?;
+    let past = export.past(&facts.limits)?;
     let records = past.records.len();
     let is_whole = past
         .records
@@ -209,7 +210,12 @@ async fn replay(
     .await;
     let ends_with_records = matches!(tried.ended.ending, Ending::RecordsEnd { .. });
     let same = if is_whole {
-        !is_divergence(&tried.ended.ending) && !ends_with_records
+        // It has returned, then as now.
+        let is_broken_off = matches!(
+            tried.ended.ending,
+            Ending::Fault(_) | Ending::Stopped(_) | Ending::RecordsEnd { .. }
+        );
+        !is_broken_off
     } else {
         ends_with_records
     };
@@ -217,6 +223,14 @@ async fn replay(
         "came to the end of what was recorded".to_owned()
     } else {
         ending_line(&tried.ended.ending)
+    };
+    let ending = if same || capped.is_empty() {
+        ending
+    } else {
+        format!(
+            "{ending}; it may use less here than it might then, by {}",
+            capped.join(", ")
+        )
     };
     Ok(Replayed {
         id: facts.call_id,
@@ -291,7 +305,7 @@ impl Server {
             })?;
         let prepared = entry.payload.code.made().await;
         let prepared = prepared.map_err(|refusal| ExportError::Damaged(refusal.message))?;
-        replay(&self.sandbox, &prepared, export).await
+        replay(&self.sandbox, &prepared, export, &self.settings.limits).await
     }
 }
 
