@@ -161,6 +161,8 @@ impl Server {
             if died {
                 tracing::error!(task = %row.id, tool = row.pinned.tool, "the server died {} times while this task ran: it is set aside", row.stalls);
             }
+            // It still ends by its deadline, or because somebody wants it to.
+            self.look_after(row.id);
             return Ok(Left::Quarantined);
         }
         self.look_after(row.id);

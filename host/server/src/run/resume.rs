@@ -244,6 +244,8 @@ impl Server {
         let now = clock::now();
         let wake_at = if row.cancel_requested_at.is_some() {
             Some(now)
+        } else if row.trust() == Trust::Quarantined {
+            None
         } else {
             match row.state.name() {
                 StateName::Working => Some(row.wake_at.unwrap_or(now)),

@@ -196,7 +196,10 @@ impl Driver {
         let budget = Duration::from_millis(server.settings.inline_budget_ms);
         let left = Duration::from_millis(call.deadline_at.since(clock::now()));
         let show_every = Duration::from_millis(server.settings.status_every_ms);
-        let flush_every = Duration::from_millis(server.settings.journal_every_ms);
+        let flush_every = match &carrier {
+            Carrier::Task(row) => row::flush_every(row, &server.settings),
+            _ => Duration::from_millis(server.settings.journal_every_ms),
+        };
         let (used_before, used_keys) = match &carrier {
             Carrier::Task(row) => (
                 row.journal.used,

@@ -16,9 +16,13 @@ use crate::clock;
 use crate::mutant::Mutant;
 use crate::run::record::{Puts, Recorder, Written};
 use crate::run::{Output, Reply};
+use crate::settings::Settings;
 
 /// All that compute together have so much of it not very often, whatever their number.
 const CPU_WORTH_KEEPING_MS: u64 = 100;
+
+/// How often what a run does is kept under which processes have died.
+const FLUSH_OF_A_SUSPECT: Duration = Duration::from_millis(50);
 
 /// What came of an attempt to change the row.
 pub(super) enum Change {
@@ -177,11 +181,12 @@ impl Driver {
 
     /// Keeps what was recorded, or what was used if there is nothing else.
     pub(super) async fn keep_journal(&mut self, patience: Patience) {
-        let every = Duration::from_millis(self.server.settings.journal_every_ms);
-        self.flush_at = Instant::now() + every;
         let Carrier::Task(row) = &self.carrier else {
+            self.flush_at =
+                Instant::now() + Duration::from_millis(self.server.settings.journal_every_ms);
             return;
         };
+        self.flush_at = Instant::now() + flush_every(row, &self.server.settings);
         let usage = self.usage();
         if self.recorder.as_ref().is_none_or(Recorder::is_empty) {
             if usage.cpu_ms >= row.usage.cpu_ms + CPU_WORTH_KEEPING_MS {
@@ -405,6 +410,17 @@ impl Driver {
         self.server
             .sandbox
             .stop(&self.control, StopReason::Shutdown);
+    }
+}
+
+/// How often the journal of a run is kept by itself.
+pub(super) fn flush_every(row: &Task, settings: &Settings) -> Duration {
+    let usual = Duration::from_millis(settings.journal_every_ms);
+    if row.stalls > 0 {
+        // Whoever comes further is innocent of the deaths before. That is to be known before the next one.
+        usual.min(FLUSH_OF_A_SUSPECT)
+    } else {
+        usual
     }
 }
 
