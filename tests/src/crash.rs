@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use longshore_sandbox::sandbox::Sandbox;
 use longshore_server::http::{Admin, bind};
+use longshore_server::marks::Marks;
 use longshore_server::mutant::Mutant;
 use longshore_server::seal::Keys;
 use longshore_server::server::{Parts, Server};
@@ -90,6 +91,7 @@ impl Machine {
             components: Arc::new(self.installed.clone()),
             settings: Settings::default(),
             keys: self.keys.clone(),
+            marks: Marks::default(),
             version: "0",
         });
         let bytes = tokio::fs::read(guests::component(self.guest)).await?;
@@ -115,6 +117,7 @@ impl Machine {
             components: Arc::new(self.installed.clone()),
             settings: policy.settings(),
             keys: self.keys.clone(),
+            marks: Marks::default(),
             version: "0",
         };
         let server = Server::mutated(parts, mutant);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use longshore_server::components::ChangeError;
+use longshore_server::marks::Marks;
 use longshore_server::seal::Keys;
 use longshore_server::server::{Parts, Server};
 use longshore_store::memory::Memory;
@@ -71,6 +72,7 @@ impl Alone {
             settings,
             // Nothing that they seal outlives this process.
             keys: Keys::of_this_process(),
+            marks: Marks::default(),
             version: env!("CARGO_PKG_VERSION"),
         });
         let name = name

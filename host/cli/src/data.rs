@@ -88,6 +88,11 @@ impl DataDir {
         self.0.join("longshore.db")
     }
 
+    /// The file of what was on a thread when a server died.
+    pub(crate) fn marks(&self) -> PathBuf {
+        self.0.join("on-thread")
+    }
+
     /// The file of the admin token.
     pub(crate) fn admin_token_file(&self) -> PathBuf {
         self.0.join(ADMIN_TOKEN)

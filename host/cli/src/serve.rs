@@ -10,6 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 use longshore_server::components::Source;
 use longshore_server::folder::Folder;
 use longshore_server::http::{Admin, Bound, bind};
+use longshore_server::marks::Marks;
 use longshore_server::recovery::Recovered;
 use longshore_server::server::{Parts, Server};
 use longshore_server::starting::{self, File};
@@ -174,6 +175,7 @@ impl Serve {
             components: Arc::new(store.clone()),
             settings: config.numbers.server,
             keys: secret.run_keys(),
+            marks: marks(&data),
             version: env!("CARGO_PKG_VERSION"),
         });
         runtime.block_on(async {
@@ -310,6 +312,15 @@ fn fit_memory(settings: &mut longshore_server::settings::Settings) {
         );
         settings.running = fit;
     }
+}
+
+/// Without them all is well, but that innocent runs may be taken for what brought the server down.
+fn marks(data: &DataDir) -> Marks {
+    let path = data.marks();
+    Marks::open(&path).unwrap_or_else(|error| {
+        tracing::warn!(%error, file = %path.display(), "it cannot be told which runs were on a thread when the server died");
+        Marks::default()
+    })
 }
 
 /// The files with the names that they get. Whether a name is a good one is the server's to say.

@@ -1,5 +1,9 @@
 //! What a run needs of the world; whoever starts runs implements it.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 
@@ -51,6 +55,38 @@ pub trait Outside: Send + Sync + 'static {
 
     /// What the component says has changed.
     fn changed(&self, change: OwnedChange);
+
+    /// Who is told of each turn that the run has on a thread, if anybody is.
+    fn witness(&self) -> Option<Arc<dyn Witness>> {
+        None
+    }
+}
+
+/// Who is told when a run is on a thread.
+pub trait Witness: Send + Sync {
+    /// Its turn begins.
+    fn enters(&self);
+
+    /// Its turn is over.
+    fn leaves(&self);
+}
+
+/// A run whose turns somebody is told of.
+pub(crate) async fn witnessed<T>(
+    witness: Option<Arc<dyn Witness>>,
+    run: impl Future<Output = T>,
+) -> T {
+    let Some(witness) = witness else {
+        return run.await;
+    };
+    let mut run = pin!(run);
+    poll_fn(|context| {
+        witness.enters();
+        let polled = run.as_mut().poll(context);
+        witness.leaves();
+        polled
+    })
+    .await
 }
 
 /// When a line was logged.

@@ -27,7 +27,7 @@ use crate::link::{self, Fitted, Links};
 use crate::memory::Memory;
 use crate::nobody::{Nobody, listing_origin};
 use crate::offer::Offer;
-use crate::outside::Outside;
+use crate::outside::{self, Outside};
 use crate::pool::{Each, Engines};
 use crate::precheck::{self, Bounds};
 use crate::refusal::{Reason, Refusal};
@@ -534,6 +534,7 @@ impl Sandbox {
         } = run;
         let trail = Trail::new(&limits, &journal);
         let is_recorded = journal.is_recorded;
+        let witness = outside.witness();
         let (reply, ended) = oneshot::channel();
         control.tie(key);
         self.0.running.lock().insert(key, control.clone());
@@ -558,7 +559,8 @@ impl Sandbox {
             let ready = &prepared.0;
             let recorded = ready.recorded.as_ref().filter(|_| is_recorded);
             let component = recorded.unwrap_or(&ready.component);
-            run::call(&room, component, terms, &target).await
+            let run = run::call(&room, component, terms, &target);
+            outside::witnessed(witness, run).await
         };
         let called = run::guarded(&trail, called, |ending| ending);
         let whole = async move { report.send(called.await) };

@@ -25,6 +25,7 @@ mod library;
 pub mod listen;
 mod loaded;
 pub mod local;
+pub mod marks;
 #[doc(hidden)]
 pub mod mutant;
 pub mod polls;

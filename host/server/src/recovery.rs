@@ -137,12 +137,12 @@ impl Server {
         }
         let (row, died) = if is_owned {
             // Whoever goes down cleanly lets go of what it owns.
-            match self.change(row, Event::Died).await? {
+            match self.left_by_the_dead(row).await? {
                 Some(row) => (row, true),
                 // Its last write was not seen yet: once more from what it left.
                 None => match self.tasks.get(task.id).await? {
                     Some(row) if row.lease.owner.is_some() => {
-                        match self.change(row, Event::Died).await? {
+                        match self.left_by_the_dead(row).await? {
                             Some(row) => (row, true),
                             None => return Ok(Left::Gone),
                         }
@@ -175,6 +175,17 @@ impl Server {
                 Left::Parked
             },
         )
+    }
+
+    /// Takes a row from a process that died. Once a process has died under a run, it is known whether the run was on a
+    /// thread when the next one died; if not, that was not its doing.
+    async fn left_by_the_dead(&self, row: Task) -> Result<Option<Task>, StoreError> {
+        let event = if row.stalls > 0 && !self.marks.may_have_run(row.id) {
+            Event::Released { usage: row.usage }
+        } else {
+            Event::Died
+        };
+        self.change(row, event).await
     }
 
     /// Applies an event to a row that nobody else changes. None if somebody does.

@@ -23,6 +23,7 @@ use crate::bus::Bus;
 use crate::components::Source;
 use crate::holds::Holds;
 use crate::loaded::Loaded;
+use crate::marks::Marks;
 use crate::mutant::Mutant;
 use crate::polls::Polls;
 use crate::run::Runs;
@@ -43,6 +44,8 @@ pub struct Parts {
     pub settings: Settings,
     /// The keys of its data directory.
     pub keys: Keys,
+    /// Who was on a thread when the process before this one died.
+    pub marks: Marks,
     /// Its version, for clients.
     pub version: &'static str,
 }
@@ -58,6 +61,7 @@ pub struct Node {
     pub(crate) components: Arc<dyn ComponentStore>,
     pub(crate) settings: Settings,
     pub(crate) keys: Keys,
+    pub(crate) marks: Marks,
     pub(crate) info: ServerInfo,
     pub(crate) version: &'static str,
     pub(crate) node: NodeId,
@@ -129,6 +133,7 @@ impl Server {
             components,
             settings,
             keys,
+            marks,
             version,
         } = parts;
         // Whoever waits for its interval is never late.
@@ -177,6 +182,7 @@ impl Server {
             mutant,
             broken: parking_lot::Mutex::default(),
             keys,
+            marks,
             settings,
         }))
     }

@@ -88,12 +88,12 @@ async fn a_task_that_was_set_aside_expires_and_is_cancelled() {
         ids.push(client.start("spin", json!({ "seconds": 3_000 })).await);
     }
     server.kill().await;
-    // As after deaths before. The first is over when it is found, the second while the server looks on.
+    // As after four deaths. The first is over when it is found, the second while the server looks on.
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let soon = now.expect("it is later than 1970").as_millis() + 5_000;
     let db = Connection::open(server.data().join("longshore.db")).expect("it can be opened");
     db.execute_batch(&format!(
-        "update task set stalls = 3; \
+        "update task set stalls = 4, owner = null; \
          update task set deadline_at = 1 where key = (select min(key) from task); \
          update task set deadline_at = {soon} where key = (select min(key) + 1 from task);"
     ))
@@ -135,6 +135,34 @@ async fn a_task_that_comes_further_each_time_is_never_set_aside() {
             })
             .await;
         }
+        server.kill().await;
+        server.restart().await;
+        let task = shown(&server, &id).await;
+        assert_eq!(task["quarantined"], false, "{death}: {task}");
+    }
+    cancel(&server.client(), &id).await;
+    server.client().until_ended(&id).await;
+}
+
+/// Who only waits while processes die is not what brings them down, however often that happens.
+#[tokio::test]
+async fn a_task_that_waits_at_each_death_is_never_set_aside() {
+    let an_hour = 3_600_000;
+    let options = Options::with_guests(&["sleep"])
+        .set("journal_every_ms", an_hour)
+        .set("park_from_ms", an_hour);
+    let mut server = Server::start(options).await;
+    let id = server
+        .client()
+        .start("sleep", json!({ "seconds": 3_000 }))
+        .await;
+    for death in 1..=6 {
+        until_live(&server, 1).await;
+        wait::until("it to wait", SOON, || async {
+            let runs = &server.figures().await["runs"];
+            (runs["replaying"] == 0).then_some(())
+        })
+        .await;
         server.kill().await;
         server.restart().await;
         let task = shown(&server, &id).await;

@@ -8,6 +8,7 @@ use longshore_catalog::component::Digest;
 use longshore_catalog::store::ComponentStore as _;
 use longshore_sandbox::sandbox::WasiKind;
 use longshore_server::local::{Begun, Person};
+use longshore_server::marks::Marks;
 use longshore_server::seal::Keys;
 use longshore_server::server::{Parts, Server};
 use longshore_server::settings::Settings;
@@ -28,6 +29,7 @@ async fn a_call_that_is_held_keeps_its_component_for_its_task() {
             ..Settings::default()
         },
         keys: Keys::of_this_process(),
+        marks: Marks::default(),
         version: "0",
     });
     let made = Made {

@@ -523,6 +523,9 @@ impl Server {
             }
         };
         let tape = journal.tape.clone();
+        // Processes have died under it: whether the next one does with it on a thread is to be known.
+        let is_suspected = row.as_ref().is_some_and(|row| row.stalls > 0);
+        let mark = is_suspected.then(|| self.marks.of(call.id)).flatten();
         let mut started = self.sandbox.start(Run {
             prepared,
             target: call.target.clone(),
@@ -532,6 +535,7 @@ impl Server {
                 Arc::clone(&desk),
                 Arc::clone(&log),
                 asides.clone(),
+                mark.clone(),
                 self,
             )),
             control: control.clone(),
@@ -601,6 +605,7 @@ impl Server {
             earlier,
             seat: Seat::taken(place, alone),
             turns,
+            mark,
         });
         driver::spawn(driver, started.ended);
         if self.is_leaving() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_protocol::notification::Family;
-use longshore_sandbox::outside::{Outside, OwnedChange, Said};
+use longshore_sandbox::outside::{Outside, OwnedChange, Said, Witness};
 use longshore_tasks::task::Progress;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -19,6 +19,7 @@ use super::desk::{Asking, Desk, Resting};
 use crate::again::Attending;
 use crate::bus::Bus;
 use crate::clock;
+use crate::marks::Mark;
 use crate::server::Server;
 
 /// A guest that waits for less keeps its place: giving it up and taking one again would take as long.
@@ -38,6 +39,7 @@ pub(crate) struct RunOutside {
     /// it goes on.
     began: Instant,
     age_ms: u64,
+    mark: Option<Arc<Mark>>,
 }
 
 impl RunOutside {
@@ -46,9 +48,11 @@ impl RunOutside {
         desk: Arc<Desk>,
         log: Arc<Log>,
         asides: Option<Arc<Asides>>,
+        mark: Option<Arc<Mark>>,
         server: &Server,
     ) -> Self {
         Self {
+            mark,
             desk,
             log,
             asides,
@@ -96,6 +100,11 @@ impl Outside for RunOutside {
         if gone_on.await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+
+    fn witness(&self) -> Option<Arc<dyn Witness>> {
+        let mark = self.mark.clone()?;
+        Some(mark)
     }
 
     async fn settle(&self) {

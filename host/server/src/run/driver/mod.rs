@@ -30,6 +30,7 @@ use super::outside::Log;
 use super::record::Recorder;
 use super::{CallFacts, Output, Reply, Turns};
 use crate::clock;
+use crate::marks::Mark;
 use crate::reason::RunReason;
 use crate::server::Server;
 use crate::wire;
@@ -94,6 +95,8 @@ pub(crate) struct Driver {
     /// goes on.
     cancel_when_live: Option<StopReason>,
     turns: Turns,
+    /// For as long as it may be what brings processes down.
+    mark: Option<Arc<Mark>>,
 }
 
 /// What a driver is put in charge of.
@@ -110,6 +113,7 @@ pub(crate) struct Charge {
     pub(crate) earlier: Option<Arc<Output>>,
     pub(crate) seat: Seat,
     pub(crate) turns: Turns,
+    pub(crate) mark: Option<Arc<Mark>>,
 }
 
 #[derive(Default)]
@@ -185,6 +189,7 @@ impl Driver {
             earlier,
             seat,
             turns,
+            mark,
         } = charge;
         let now = Instant::now();
         let is_unseen = match &carrier {
@@ -236,6 +241,7 @@ impl Driver {
             grace: None,
             cancel_when_live: None,
             turns,
+            mark,
         };
         driver.hold_at = driver.hold().map(|hold| now + hold);
         driver

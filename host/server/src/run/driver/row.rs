@@ -324,6 +324,11 @@ impl Driver {
                     if is_seen {
                         self.server.tell_of(&next);
                     }
+                    if next.stalls == 0
+                        && let Some(mark) = self.mark.take()
+                    {
+                        mark.end();
+                    }
                     self.carrier = Carrier::Task(Box::new(next));
                     if is_late {
                         let usage = self.usage();
