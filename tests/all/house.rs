@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use longshore_tests::guests;
+use longshore_tests::process::{command, run};
 
 /// Who names whom in their manifest. A room that is not here, or an arrow that is not here, is a fault.
 const ARROWS: [(&str, &[&str]); 9] = [
@@ -427,4 +428,81 @@ fn words_in_sources() -> BTreeSet<String> {
         "{words:?}"
     );
     words
+}
+
+/// The words in a text that look like settings.
+fn like_keys(text: &str) -> impl Iterator<Item = &str> {
+    let is_of_a_key = |sign: char| sign.is_ascii_lowercase() || matches!(sign, '_' | '.');
+    text.split(move |sign: char| !is_of_a_key(sign))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| {
+            let has_unit = ["_ms", "_s", "_mib", "_kib", "_bytes", "_each"]
+                .iter()
+                .any(|unit| word.ends_with(unit));
+            let has_group = ["limits.", "compile.", "upload."]
+                .iter()
+                .any(|group| word.starts_with(group));
+            has_unit || has_group
+        })
+}
+
+/// What is said to people in a source: its literals that are more than a word, or a limit.
+fn sentences(source: &str) -> Vec<String> {
+    let code: String = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .map(|line| line.replace("'\"'", "") + "\n")
+        .collect();
+    let code = code.replace("\\\"", "");
+    let literals = code.split('"').skip(1).step_by(2);
+    literals
+        .filter(|literal| literal.contains(' ') || literal.starts_with("limits."))
+        .map(|literal| {
+            // What is filled in is named by the code.
+            let parts = literal.split('{').enumerate();
+            let kept = parts.map(|(at, part)| match (at, part.split_once('}')) {
+                (0, _) | (_, None) => part,
+                (_, Some((_, rest))) => rest,
+            });
+            kept.collect()
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn every_setting_that_a_message_names_is_one() {
+    let data = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut serve = command(data.path());
+    serve.args(["serve", "--print-config", "--json"]);
+    let (code, out, errors) = run(serve).await;
+    assert_eq!(code, 0, "{errors}");
+    let config: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let keys: BTreeSet<&str> = config
+        .as_object()
+        .expect("it has members")
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let host = guests::root().join("host");
+    let mut named = BTreeSet::new();
+    for (path, source) in product(&host) {
+        // Columns are no settings.
+        if path.starts_with(host.join("store")) {
+            continue;
+        }
+        for sentence in sentences(&source) {
+            for word in like_keys(&sentence) {
+                assert!(keys.contains(word), "{}: {word}", path.display());
+                named.insert(word.to_owned());
+            }
+        }
+    }
+    for page in ["host/docs/reasons.md", "README.md"] {
+        let text = std::fs::read_to_string(guests::root().join(page)).expect("it can be read");
+        for word in text.split('`').skip(1).step_by(2).flat_map(like_keys) {
+            assert!(keys.contains(word), "{page}: {word}");
+            named.insert(word.to_owned());
+        }
+    }
+    assert!(named.len() > 30, "only {named:?}");
 }

@@ -96,8 +96,11 @@ impl Server {
         let Some(kept_key) = &task.journal_key else {
             return Ok(None);
         };
-        let Some(kept) = self.tasks.output(task.id).await? else {
-            return Ok(None);
+        let kept = match self.tasks.output(task.id).await {
+            Ok(Some(kept)) => kept,
+            // It is shown without.
+            Ok(None) | Err(StoreError::Corrupt(_)) => return Ok(None),
+            Err(error) => return Err(error),
         };
         let opened = self
             .keys

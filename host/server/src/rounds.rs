@@ -84,7 +84,7 @@ impl Round {
         let round = Self::read(&bytes).ok_or_else(unknown)?;
         if round.expires_at < clock::now() {
             return Err(RpcError::invalid_params(
-                "the time for these answers is over (round_s): make the call again without params.requestState",
+                "the time for these answers is over (round_ms): make the call again without params.requestState",
             ));
         }
         Ok(round)
@@ -193,6 +193,6 @@ mod tests {
             ..round
         };
         let error = Round::open(&keys, &ann, &over.seal(&keys, &ann)).unwrap_err();
-        assert!(error.message.contains("round_s"), "{}", error.message);
+        assert!(error.message.contains("(round_ms)"), "{}", error.message);
     }
 }

@@ -6,7 +6,7 @@ use longshore_tests::process::{Options, Server};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::{answer, cancel, until_parked};
+use super::{answer, cancel, shown, until_parked};
 
 /// Parks as many tasks as there are damages, does one to each while no server runs and takes away the native code, and
 /// gives back the server that finds them, with the tasks.
@@ -152,4 +152,43 @@ async fn a_row_that_cannot_be_read_is_in_nobodys_way() {
     assert_eq!(error["data"]["reason"], "store-unavailable", "{error}");
     answer(&client, &ids[1], "bet", json!({ "bet": 3 })).await;
     client.until_status(&ids[1], "input_required").await;
+}
+
+#[tokio::test]
+async fn a_task_that_has_lost_what_it_printed_has_lost_nothing_else() {
+    let damages = [
+        "update output set body = x'00112233' where task = KEY",
+        "update output set calls = -1 where task = KEY",
+        "delete from output where task = KEY",
+    ];
+    let (server, ids) = damaged("dice", &damages, Options::default()).await;
+    let client = server.client();
+    for (id, damage) in ids.iter().zip(damages) {
+        // It can be looked at.
+        assert_eq!(shown(&server, id).await["status"], "input_required");
+        answer(&client, id, "bet", json!({ "bet": 3 })).await;
+        client.until_status(id, "input_required").await;
+        answer(&client, id, "again", json!({ "again": false })).await;
+        let task = client.until_ended(id).await;
+        assert_eq!(task["status"], "completed", "{damage}: {task}");
+        // And its past prints it again.
+        let output = &shown(&server, id).await["output"];
+        let stdout = output["stdout"].as_str().unwrap_or_default();
+        assert!(stdout.starts_with("the dice are on the table"), "{output}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_cannot_be_read_are_not_the_tools_fault() {
+    let damages = [
+        "update task set arguments = '{\"bet' where key = KEY",
+        "update task set arguments = '[1, 2]' where key = KEY",
+    ];
+    let (server, ids) = damaged("dice", &damages, Options::default()).await;
+    let client = server.client();
+    for id in &ids {
+        answer(&client, id, "bet", json!({ "bet": 3 })).await;
+        let task = client.until_ended(id).await;
+        assert_eq!(host_fault(&task), "its row has unreadable arguments");
+    }
 }

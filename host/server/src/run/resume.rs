@@ -308,7 +308,14 @@ impl Server {
     ) -> Result<(CallFacts, super::Resumed, Turns), CannotResume> {
         let segments = self.tasks.segments(row.id).await?;
         let recorded = record::read(&self.keys, &row, &segments)?;
-        let printed = self.tasks.output(row.id).await?;
+        let printed = match self.tasks.output(row.id).await {
+            // What it printed is of use, and no more.
+            Err(StoreError::Corrupt(what)) => {
+                tracing::warn!(task = %row.id, what, "what a task has printed cannot be read and is lost");
+                None
+            }
+            printed => printed?,
+        };
         let unreadable = |what: &str| {
             CannotResume::Never(
                 RunReason::HostFault,
@@ -316,7 +323,7 @@ impl Server {
             )
         };
         let target = target::of_kept(&row.pinned.tool, &row.pinned.arguments.0)
-            .ok_or_else(|| unreadable("parameters"))?;
+            .ok_or_else(|| unreadable("arguments"))?;
         let library = &entry.payload.library;
         let (task_mode, output_schema, turns) = match &target {
             Target::Tool { name, .. } => {
@@ -366,12 +373,19 @@ impl Server {
             idempotency_key: row.pinned.idempotency_key.clone(),
             traceparent: None,
         };
-        let printed_through = printed.as_ref().map_or(0, |printed| printed.calls);
-        let earlier = printed
-            .map(|printed| recorded.key().open_output(&printed.body))
-            .transpose()
-            .map_err(Unusable::from)?
-            .and_then(|bytes| Output::of_bytes(&bytes));
+        let opened = printed.and_then(|printed| {
+            let bytes = recorded.key().open_output(&printed.body).ok();
+            let output = bytes.and_then(|bytes| Output::of_bytes(&bytes));
+            if output.is_none() {
+                tracing::warn!(task = %row.id, "what a task has printed is damaged and is lost");
+            }
+            Some((printed.calls, output?))
+        });
+        // What is lost and printed again in the repetition is there again.
+        let (printed_through, earlier) = match opened {
+            Some((calls, output)) => (calls, Some(output)),
+            None => (0, None),
+        };
         let resumed = super::Resumed {
             row,
             recorded,

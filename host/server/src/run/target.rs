@@ -1,8 +1,11 @@
 //! What a run does, as its row keeps it. A row has two texts for that, made for tools: their name and their arguments.
 //! What is no tool stands there as a method and its parameters, since no tool's name has a slash.
 
+use std::collections::HashMap;
+
 use longshore_catalog::tool::TaskMode;
 use longshore_sandbox::target::Target;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -57,10 +60,14 @@ pub(crate) fn of_kept(tool: &str, arguments: &str) -> Option<Target> {
                 arguments: arguments.get().to_owned(),
             }
         }
-        name => Target::Tool {
-            name: name.to_owned(),
-            arguments: arguments.to_owned(),
-        },
+        name => {
+            // Whatever a tool was called with was an object.
+            let _object: HashMap<String, IgnoredAny> = serde_json::from_str(arguments).ok()?;
+            Target::Tool {
+                name: name.to_owned(),
+                arguments: arguments.to_owned(),
+            }
+        }
     })
 }
 
