@@ -28,8 +28,10 @@ async fn with_tasks() -> (Arc<TempDir>, Vec<String>) {
     (data, ids)
 }
 
-/// Ways to lose a secret, each with what is said of it.
-const WAYS: [(&str, fn(&Path), &str); 3] = [
+/// A way to lose a secret, and what is said of it.
+type Way = (&'static str, fn(&Path), &'static str);
+
+const WAYS: [Way; 3] = [
     (
         "missing",
         |file| std::fs::remove_file(file).expect("there is one"),

@@ -400,7 +400,8 @@ pub(super) async fn task(
     let id = task_id(path)?;
     let task = app.server.task(id, None).await?;
     let output = app.server.output_of(&task).await?;
-    Ok(show(&task, output, app.server.lookout.held_up(id)))
+    let held_up = app.server.lookout.held_up(id);
+    Ok(show(&task, output, held_up.as_deref()))
 }
 
 pub(super) async fn history(
@@ -440,7 +441,7 @@ pub(super) async fn resume(
     ))
 }
 
-fn show(task: &Task, output: Option<Output>, held_up: Option<String>) -> Response {
+fn show(task: &Task, output: Option<Output>, held_up: Option<&str>) -> Response {
     let raw = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
     let questions: serde_json::Map<String, Value> = task
         .open_questions()
