@@ -50,6 +50,9 @@ struct Seat {
     asides: Option<Arc<Asides>>,
 }
 
+/// How long a run goes on whose last caller lost the connection: the same call may be on its way again.
+const COMES_BACK: Duration = Duration::from_millis(500);
+
 /// How somebody stops to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leave {
@@ -91,18 +94,24 @@ impl Attending {
         self.count.load(Ordering::Acquire)
     }
 
+    /// Somebody is about to leave.
+    fn note(&self, id: TaskId, how: Leave) {
+        if let Some(waits) = self.waits.lock().get_mut(&id) {
+            match how {
+                Leave::GivesUp => waits.was_given_up = true,
+                Leave::Heard => waits.was_given_up = false,
+                Leave::Unchanged => {}
+            }
+        }
+    }
+
     /// Whether the run is given up with this: nobody is left, and the last word of those who waited was that.
-    fn leave(&self, id: TaskId, number: usize, how: Leave) -> bool {
+    fn leave(&self, id: TaskId, number: usize) -> bool {
         let mut all = self.waits.lock();
         let Some(waits) = all.get_mut(&id) else {
             return false;
         };
         waits.seats.retain(|seat| seat.number != number);
-        match how {
-            Leave::GivesUp => waits.was_given_up = true,
-            Leave::Heard => waits.was_given_up = false,
-            Leave::Unchanged => {}
-        }
         let is_given_up = waits.seats.is_empty() && waits.was_given_up;
         if waits.seats.is_empty() {
             all.remove(&id);
@@ -183,13 +192,25 @@ impl Attends {
 
 impl Drop for Attends {
     fn drop(&mut self) {
-        let attending = &self.server.attending;
-        let is_given_up = attending.leave(self.id, self.number, self.leaves);
-        if !is_given_up || self.server.is_leaving() {
+        let (server, id, number) = (self.server.clone(), self.id, self.number);
+        server.attending.note(id, self.leaves);
+        if server.is_leaving() {
+            server.attending.leave(id, number);
             return;
         }
-        let (server, id) = (self.server.clone(), self.id);
+        let grace = match self.leaves {
+            Leave::GivesUp => COMES_BACK,
+            Leave::Heard | Leave::Unchanged if !server.attending.leave(id, number) => return,
+            Leave::Heard | Leave::Unchanged => Duration::ZERO,
+        };
         tokio::spawn(async move {
+            if !grace.is_zero() {
+                // Its place is kept for so long.
+                tokio::time::sleep(grace).await;
+                if !server.attending.leave(id, number) {
+                    return;
+                }
+            }
             // Under a key of its own a call is made again by whoever lost its connection: what it would join goes on.
             let is_round = matches!(
                 server.task(id, None).await,
@@ -531,7 +552,10 @@ mod tests {
             let given_up: Vec<bool> = seats
                 .iter()
                 .zip(*leave)
-                .map(|(seat, how)| attending.leave(id, *seat, *how))
+                .map(|(seat, how)| {
+                    attending.note(id, *how);
+                    attending.leave(id, *seat)
+                })
                 .collect();
             let (last, before) = given_up.split_last().expect("somebody leaves");
             assert_eq!(last, expected, "{leave:?}");

@@ -225,9 +225,10 @@ impl Server {
             return Ok(entry);
         }
         let parsed = Digest::from_stored(digest.to_owned());
-        let bytes = self.kept_bytes(&parsed).await?.ok_or_else(|| {
-            PinnedError::Damaged(format!("the store has no component {digest}"))
-        })?;
+        let bytes = self
+            .kept_bytes(&parsed)
+            .await?
+            .ok_or_else(|| PinnedError::Damaged(format!("the store has no component {digest}")))?;
         let name: Name = "unnamed".parse().expect("this is a name");
         let (component, payload) = self
             .examine_bytes(name, parsed, bytes, Source::Upload)

@@ -97,10 +97,10 @@ async fn a_task_whose_journal_is_not_whole_is_cancelled_all_the_same() {
 #[tokio::test]
 async fn a_component_that_the_store_has_not_any_more_ends_its_tasks() {
     let rows = [
-        ("update component set bytes = x''", "other bytes"),
+        ("update component set bytes = x''", "are not those"),
         (
             "update component set bytes = cast(substr(bytes, 1, length(bytes) - 1) || x'77' as blob)",
-            "other bytes",
+            "are not those",
         ),
         ("delete from component", "has no component sha256:"),
     ];
