@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::nearest::nearest;
 use crate::output::{cell, line, lines};
+use longshore_server::nearest::nearest;
 
 /// What the person says to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]

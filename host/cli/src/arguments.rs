@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::nearest::nearest;
 use crate::output::line;
+use longshore_server::nearest::nearest;
 
 /// The arguments of a call: those typed one by one, or a whole object.
 pub(crate) fn arguments(

@@ -11,9 +11,9 @@ use crate::data;
 use crate::env;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::file::SettingsFile;
-use crate::nearest::nearest;
 use crate::output;
 use crate::settings::{KEYS, Numbers};
+use longshore_server::nearest::nearest;
 
 /// The keys that are no numbers: where a server listens, and where it finds components.
 const LISTEN: &str = "listen";

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::nearest::nearest;
 use crate::settings;
+use longshore_server::nearest::nearest;
 
 /// Every variable of ours begins so.
 const PREFIX: &str = "LONGSHORE_";

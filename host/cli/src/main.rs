@@ -22,7 +22,6 @@ mod file;
 mod form;
 mod inspect;
 mod keys;
-mod nearest;
 mod node;
 mod output;
 mod prompt;

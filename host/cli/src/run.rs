@@ -15,12 +15,12 @@ use crate::arguments::arguments;
 use crate::config::Options;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::form;
-use crate::nearest::by_distance;
 use crate::output::{self, line};
 use crate::prompt::{Prompt, StatusLine, status};
 use crate::signals::Stop;
 use crate::tasks::{describe_output, failure_of, result_done};
 use crate::trace;
+use longshore_server::nearest::by_distance;
 
 /// How often it is looked what goes on: a person reads no faster.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,5 +1,7 @@
 //! The bounds on one run, each with the reason for its default.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 const KIB: u64 = 1024;
@@ -81,5 +83,148 @@ impl Default for Limits {
             journal_records: 200_000,
             journal_bytes: 64 * MIB,
         }
+    }
+}
+
+/// A bound that can be named.
+#[derive(Debug)]
+pub struct Bound {
+    /// Its name, with its unit: that of the setting behind `limits.`.
+    pub name: &'static str,
+    /// How much one of that unit is.
+    unit: u64,
+    /// The most that can be asked for and granted.
+    most: u64,
+    place: fn(&mut Limits) -> &mut u64,
+}
+
+/// Of one text that is held in memory.
+const TEXT_KIB: u64 = 64 * KIB;
+/// Of anything that is counted in memory.
+const MANY: u64 = 1_000_000;
+/// A run that computes for a day is none that anybody waits for.
+const DAY_MS: u64 = 24 * 3_600_000;
+
+const fn bound(
+    name: &'static str,
+    unit: u64,
+    most: u64,
+    place: fn(&mut Limits) -> &mut u64,
+) -> Bound {
+    Bound {
+        name,
+        unit,
+        most,
+        place,
+    }
+}
+
+/// Every bound on a run.
+#[rustfmt::skip]
+pub const BOUNDS: [Bound; 21] = [
+    bound("memory_mib", MIB, 256, |limits| &mut limits.memory_bytes),
+    bound("table_elements", 1, MANY, |limits| &mut limits.table_elements),
+    bound("instances", 1, MANY, |limits| &mut limits.instances),
+    bound("handles", 1, MANY, |limits| &mut limits.handles),
+    bound("hostcall_kib", KIB, TEXT_KIB, |limits| &mut limits.hostcall_bytes),
+    bound("random_kib", KIB, TEXT_KIB, |limits| &mut limits.random_bytes),
+    bound("scratch_mib", MIB, 1024, |limits| &mut limits.scratch_bytes),
+    bound("cpu_ms", 1, DAY_MS, |limits| &mut limits.cpu_ms),
+    bound("active_wall_ms", 1, DAY_MS, |limits| &mut limits.active_wall_ms),
+    bound("result_kib", KIB, TEXT_KIB, |limits| &mut limits.result_bytes),
+    bound("output_ring_kib", KIB, TEXT_KIB, |limits| &mut limits.output_ring_bytes),
+    bound("log_ring_kib", KIB, TEXT_KIB, |limits| &mut limits.log_ring_bytes),
+    bound("log_line_bytes", 1, MANY, |limits| &mut limits.log_line_bytes),
+    bound("status_bytes", 1, MANY, |limits| &mut limits.status_bytes),
+    bound("questions_open", 1, MANY, |limits| &mut limits.questions_open),
+    bound("questions_in_life", 1, MANY, |limits| &mut limits.questions_in_life),
+    bound("question_kib", KIB, TEXT_KIB, |limits| &mut limits.question_bytes),
+    bound("answer_kib", KIB, TEXT_KIB, |limits| &mut limits.answer_bytes),
+    bound("step_kib", KIB, TEXT_KIB, |limits| &mut limits.step_bytes),
+    bound("journal_records", 1, 10 * MANY, |limits| &mut limits.journal_records),
+    bound("journal_mib", MIB, 1024, |limits| &mut limits.journal_bytes),
+];
+
+/// Some bounds, by their names and in their units.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
+pub struct Named(BTreeMap<&'static str, u64>);
+
+/// A bound that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadBound {
+    /// There is none of that name.
+    #[error("there is no limit {0:?}")]
+    Unknown(String),
+    /// It is more than anybody may have, or nothing.
+    #[error("limit {name} must be 1 to {most}, and {value} is not")]
+    OutOfRange {
+        /// Which.
+        name: &'static str,
+        /// The most.
+        most: u64,
+        /// What was said.
+        value: u64,
+    },
+}
+
+impl TryFrom<BTreeMap<String, u64>> for Named {
+    type Error = BadBound;
+
+    fn try_from(named: BTreeMap<String, u64>) -> Result<Self, BadBound> {
+        let mut bounds = BTreeMap::new();
+        for (name, value) in named {
+            let bound = BOUNDS.iter().find(|bound| bound.name == name);
+            let Bound { name, most, .. } = bound.ok_or(BadBound::Unknown(name))?;
+            let (name, most) = (*name, *most);
+            if !(1..=most).contains(&value) {
+                return Err(BadBound::OutOfRange { name, most, value });
+            }
+            bounds.insert(name, value);
+        }
+        Ok(Self(bounds))
+    }
+}
+
+impl From<Named> for BTreeMap<String, u64> {
+    fn from(named: Named) -> Self {
+        let owned = |(name, value): (&str, u64)| (name.to_owned(), value);
+        named.0.into_iter().map(owned).collect()
+    }
+}
+
+impl Named {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each with its name and its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().map(|(name, value)| (*name, *value))
+    }
+
+    /// The limits with these in place of what they have.
+    #[must_use]
+    pub fn in_place_of(&self, limits: &Limits) -> Limits {
+        self.over(limits, |_, named| named)
+    }
+
+    /// The limits, where they are above these lowered to them.
+    #[must_use]
+    pub fn lowering(&self, limits: &Limits) -> Limits {
+        self.over(limits, u64::min)
+    }
+
+    fn over(&self, limits: &Limits, choose: impl Fn(u64, u64) -> u64) -> Limits {
+        let mut limits = limits.clone();
+        for bound in &BOUNDS {
+            if let Some(value) = self.0.get(bound.name) {
+                let place = (bound.place)(&mut limits);
+                *place = choose(*place, value * bound.unit);
+            }
+        }
+        limits
     }
 }

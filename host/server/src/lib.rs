@@ -44,6 +44,9 @@ pub mod stdio;
 pub mod trial;
 pub mod wire;
 
+/// What somebody may have meant, for whoever reads what people write.
+pub use longshore_policy::nearest;
+
 mod clock;
 mod code;
 mod errors;

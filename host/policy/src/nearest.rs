@@ -4,10 +4,8 @@
 const MOST: usize = 3;
 
 /// The known name that is nearest to what was written, if one is near.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_ascii_lowercase();
     known
         .into_iter()
@@ -18,10 +16,8 @@ pub(crate) fn nearest<'a>(
 }
 
 /// The known names, the nearest to what was written first.
-pub(crate) fn by_distance<'a>(
-    written: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Vec<&'a str> {
+#[must_use]
+pub fn by_distance<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let written = written.to_ascii_lowercase();
     let mut names: Vec<&str> = known.into_iter().collect();
     if !written.is_empty() {

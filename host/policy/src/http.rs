@@ -1,0 +1,434 @@
+//! Which requests may be sent.
+
+use core::fmt;
+use core::str::FromStr;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::authority::{Authority, Malformed, Scheme};
+use crate::network::Network;
+use crate::pattern::HostPattern;
+
+/// A method, as it stands in a request: `get` is not `GET`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Method(String);
+
+/// The longest that is registered has 17.
+const METHOD_BYTES: usize = 32;
+/// Methods that ask for something else than an answer: a tunnel, and the request itself with all that was put
+/// into it.
+const NEVER: [&str; 2] = ["CONNECT", "TRACE"];
+/// Methods that change nothing.
+const READS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
+
+impl Method {
+    /// The method as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn is_never_sent(&self) -> bool {
+        NEVER.iter().any(|never| self.0.eq_ignore_ascii_case(never))
+    }
+}
+
+impl FromStr for Method {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let is_token =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if (1..=METHOD_BYTES).contains(&text.len()) && text.bytes().all(is_token) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Malformed::new(text, "is no HTTP method"))
+        }
+    }
+}
+
+impl TryFrom<String> for Method {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        text.parse()
+    }
+}
+
+impl From<Method> for String {
+    fn from(method: Method) -> Self {
+        method.0
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A set of methods. None has `CONNECT` or `TRACE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Methods {
+    /// All others.
+    Every,
+    /// Those.
+    These(BTreeSet<Method>),
+}
+
+impl Default for Methods {
+    /// Those that change nothing.
+    fn default() -> Self {
+        Self::These(READS.iter().map(|&read| Method(read.to_owned())).collect())
+    }
+}
+
+impl Methods {
+    fn holds(&self, method: &Method) -> bool {
+        match self {
+            Self::Every => !method.is_never_sent(),
+            Self::These(these) => these.contains(method),
+        }
+    }
+
+    fn meet(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Every, methods) | (methods, Self::Every) => Some(methods.clone()),
+            (Self::These(one), Self::These(two)) => {
+                let both: BTreeSet<Method> = one.intersection(two).cloned().collect();
+                (!both.is_empty()).then_some(Self::These(both))
+            }
+        }
+    }
+
+    fn words(&self) -> Vec<String> {
+        match self {
+            Self::Every => vec!["*".to_owned()],
+            Self::These(these) => these.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn of_words(words: &[String]) -> Result<Self, BadRule> {
+        if words == ["*"] {
+            return Ok(Self::Every);
+        }
+        let these = words
+            .iter()
+            .map(|word| {
+                let method: Method = word.parse()?;
+                if method.is_never_sent() {
+                    return Err(BadRule::Never(method));
+                }
+                Ok(method)
+            })
+            .collect::<Result<BTreeSet<Method>, BadRule>>()?;
+        if these.is_empty() {
+            return Err(BadRule::NoMethods);
+        }
+        Ok(Self::These(these))
+    }
+}
+
+/// What becomes of a request that may have been sent and whose answer was not recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InDoubt {
+    /// The client is asked, if it can be; else the run ends.
+    #[default]
+    Ask,
+    /// The run ends.
+    Fail,
+    /// The guest is told, as an error that it must not take for a failure.
+    Tell,
+    /// It is sent again under the same key.
+    Resend,
+}
+
+/// Requests that may be sent to some hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Rule {
+    /// How.
+    pub scheme: Scheme,
+    /// To whom.
+    pub host: HostPattern,
+    /// To which port.
+    pub port: u16,
+    /// By which methods.
+    pub methods: Methods,
+    /// Whether also those that should change nothing are taken to change something.
+    pub treat_as_write: bool,
+    /// What becomes of one that is in doubt, if it is said.
+    pub in_doubt: Option<InDoubt>,
+    /// Networks that are not public and may be dialled all the same.
+    pub networks: Vec<Network>,
+}
+
+/// A rule as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    scheme: Scheme,
+    host: HostPattern,
+    port: Option<u16>,
+    methods: Option<Vec<String>>,
+    #[serde(default)]
+    treat_as_write: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_doubt: Option<InDoubt>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    networks: Vec<Network>,
+}
+
+/// A rule that means nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRule {
+    /// What is no method, or no host.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// A method that is never sent.
+    #[error("{0} is sent for nobody")]
+    Never(Method),
+    /// An empty list of methods.
+    #[error(
+        "a rule without methods allows nothing: leave `methods` out for those that change nothing"
+    )]
+    NoMethods,
+    /// Port 0.
+    #[error("port 0 is no port")]
+    NoPort,
+    /// A text that is no address to send requests to.
+    #[error(
+        "{0:?} is nothing that requests are sent to: write it like `https://api.example.org` or `GET,POST https://*.example.org:8443`"
+    )]
+    Form(String),
+}
+
+impl TryFrom<Written> for Rule {
+    type Error = BadRule;
+
+    fn try_from(written: Written) -> Result<Self, BadRule> {
+        let Written {
+            scheme,
+            host,
+            port,
+            methods,
+            treat_as_write,
+            in_doubt,
+            networks,
+        } = written;
+        let port = port.unwrap_or_else(|| scheme.port());
+        if port == 0 {
+            return Err(BadRule::NoPort);
+        }
+        Ok(Self {
+            scheme,
+            host,
+            port,
+            methods: methods
+                .map_or_else(|| Ok(Methods::default()), |words| Methods::of_words(&words))?,
+            treat_as_write,
+            in_doubt,
+            networks,
+        })
+    }
+}
+
+impl From<Rule> for Written {
+    fn from(rule: Rule) -> Self {
+        Self {
+            scheme: rule.scheme,
+            host: rule.host,
+            port: Some(rule.port),
+            methods: Some(rule.methods.words()),
+            treat_as_write: rule.treat_as_write,
+            in_doubt: rule.in_doubt,
+            networks: rule.networks,
+        }
+    }
+}
+
+impl FromStr for Rule {
+    type Err = BadRule;
+
+    /// Reads `[METHOD,… ][SCHEME://]HOST[:PORT]`, as it is typed at a prompt.
+    fn from_str(text: &str) -> Result<Self, BadRule> {
+        let form = || BadRule::Form(text.chars().take(80).collect());
+        let (methods, url) = match text.trim().split_once(' ') {
+            Some((methods, url)) => (Some(methods), url.trim_start()),
+            None => (None, text.trim()),
+        };
+        let methods = methods.map(|list| list.split(',').map(str::to_owned).collect());
+        let (scheme, rest) = match url.split_once("://") {
+            Some((word, rest)) => (Scheme::parse(word).ok_or_else(form)?, rest),
+            None => (Scheme::default(), url),
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        // A path would look as if it bounded something.
+        if rest.contains(['/', '?', '#', ' ']) {
+            return Err(form());
+        }
+        let behind = rest.rfind(']').map_or(0, |at| at + 1);
+        let (host, port) = match rest[behind..].split_once(':') {
+            Some((left, port)) => {
+                let port = port.parse().map_err(|_| form())?;
+                (&rest[..behind + left.len()], Some(port))
+            }
+            None => (rest, None),
+        };
+        Self::try_from(Written {
+            scheme,
+            host: host.parse()?,
+            port,
+            methods,
+            treat_as_write: false,
+            in_doubt: None,
+            networks: Vec::new(),
+        })
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let methods = self.methods.words().join(",");
+        write!(f, "{methods} {}://{}", self.scheme, self.host)?;
+        if self.port != self.scheme.port() {
+            write!(f, ":{}", self.port)?;
+        }
+        Ok(())
+    }
+}
+
+impl Rule {
+    /// The requests of both. Whatever else is to be said of them the granted one says, and where it is silent the
+    /// other; the networks are the granted ones only.
+    #[must_use]
+    pub fn meet(granted: &Self, asked: &Self) -> Option<Self> {
+        if (granted.scheme, granted.port) != (asked.scheme, asked.port) {
+            return None;
+        }
+        Some(Self {
+            scheme: granted.scheme,
+            host: granted.host.meet(&asked.host)?,
+            port: granted.port,
+            methods: granted.methods.meet(&asked.methods)?,
+            treat_as_write: granted.treat_as_write || asked.treat_as_write,
+            in_doubt: granted.in_doubt.or(asked.in_doubt),
+            networks: granted.networks.clone(),
+        })
+    }
+
+    /// Whether sending it once more changes nothing, as far as anybody can know.
+    #[must_use]
+    pub fn is_read(&self, method: &Method) -> bool {
+        !self.treat_as_write && READS.contains(&method.as_str())
+    }
+
+    /// What becomes of a request of this rule that is in doubt.
+    #[must_use]
+    pub fn in_doubt(&self) -> InDoubt {
+        self.in_doubt.unwrap_or_default()
+    }
+}
+
+/// A request, as far as it is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// How.
+    pub scheme: Scheme,
+    /// To whom.
+    pub authority: Authority,
+    /// By which method.
+    pub method: Method,
+}
+
+/// Why a request is not sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// It goes nowhere.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// There is no rule at all.
+    #[error("no outgoing HTTP is granted")]
+    Nothing,
+    /// There is none for that host.
+    #[error("{0} is not granted")]
+    Host(String),
+    /// There are some for that host, by another way.
+    #[error("{host} is granted, and not over {scheme}")]
+    Scheme {
+        /// The host.
+        host: String,
+        /// How it was to be reached.
+        scheme: Scheme,
+    },
+    /// There are some for that host, at another port.
+    #[error("{host} is granted, and not at port {port}")]
+    Port {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// There are some for that address, by other methods.
+    #[error("{host} is granted, and not for {method}")]
+    Method {
+        /// The host.
+        host: String,
+        /// The method.
+        method: Method,
+    },
+}
+
+/// The first rule that a request fits.
+pub fn verdict<'r>(rules: &'r [Rule], target: &Target) -> Result<&'r Rule, Denied> {
+    let Target {
+        scheme,
+        authority: Authority { host, port },
+        method,
+    } = target;
+    // The nearest miss is the one to be told of.
+    let mut denied = if rules.is_empty() {
+        Denied::Nothing
+    } else {
+        Denied::Host(host.to_string())
+    };
+    let mut nearest = 0;
+    for rule in rules.iter().filter(|rule| rule.host.holds(host)) {
+        let host = || host.to_string();
+        let (near, miss) = if rule.scheme != *scheme {
+            (
+                1,
+                Denied::Scheme {
+                    host: host(),
+                    scheme: *scheme,
+                },
+            )
+        } else if rule.port != *port {
+            (
+                2,
+                Denied::Port {
+                    host: host(),
+                    port: *port,
+                },
+            )
+        } else if rule.methods.holds(method) {
+            return Ok(rule);
+        } else {
+            (
+                3,
+                Denied::Method {
+                    host: host(),
+                    method: method.clone(),
+                },
+            )
+        };
+        if near > nearest {
+            (nearest, denied) = (near, miss);
+        }
+    }
+    Err(denied)
+}
