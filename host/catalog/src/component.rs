@@ -118,6 +118,8 @@ pub struct Component {
     pub library: Library,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
+    /// What it says that it needs, as it says it; nothing if it says nothing.
+    pub manifest: Option<String>,
     /// Why its runs cannot be replayed; empty if they can.
     pub volatile: Vec<String>,
     /// When the name was pointed at it, in milliseconds since the Unix epoch.

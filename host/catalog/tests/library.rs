@@ -333,6 +333,7 @@ fn component(name: &str, library: Library) -> Component {
         tools: Vec::new(),
         library,
         imports: Vec::new(),
+        manifest: None,
         volatile: Vec::new(),
         installed_at_ms: 0,
     }

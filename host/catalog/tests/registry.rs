@@ -18,6 +18,7 @@ fn component(name: &str, bytes: &str, tools: &[&str]) -> Component {
         tools: tools.iter().map(|name| tool(name)).collect(),
         library: Library::default(),
         imports: Vec::new(),
+        manifest: None,
         volatile: Vec::new(),
         installed_at_ms: 0,
     }

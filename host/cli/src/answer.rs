@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::output::{cell, line, lines};
-use longshore_server::nearest::nearest;
+use longshore_server::policy::nearest::nearest;
 
 /// What the person says to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::output::line;
-use longshore_server::nearest::nearest;
+use longshore_server::policy::nearest::nearest;
 
 /// The arguments of a call: those typed one by one, or a whole object.
 pub(crate) fn arguments(

@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure, OrExit as _};
 use crate::file::SettingsFile;
 use crate::output;
 use crate::settings::{KEYS, Numbers};
-use longshore_server::nearest::nearest;
+use longshore_server::policy::nearest::nearest;
 
 /// The keys that are no numbers: where a server listens, and where it finds components.
 const LISTEN: &str = "listen";

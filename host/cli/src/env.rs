@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::settings;
-use longshore_server::nearest::nearest;
+use longshore_server::policy::nearest::nearest;
 
 /// Every variable of ours begins so.
 const PREFIX: &str = "LONGSHORE_";

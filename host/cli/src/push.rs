@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::Subcommand;
+use longshore_server::policy::manifest::Manifest;
+use longshore_server::policy::show::Lines;
 use serde_json::Value;
 
 use crate::admin::{Client, Reach, encode};
@@ -271,6 +273,7 @@ pub(crate) fn describe_component(component: &Value) -> String {
         ));
     }
     text.push_str(&describe_library(component));
+    text.push_str(&describe_policy(&component["policy"]));
     for (heading, member) in [
         ("imports", "imports"),
         ("a run cannot be resumed, because", "volatile"),
@@ -287,6 +290,26 @@ pub(crate) fn describe_component(component: &Value) -> String {
         for line in lines {
             text.push_str(&format!("  {}\n", output::line(line)));
         }
+    }
+    text
+}
+
+/// What a component asks for.
+fn describe_policy(policy: &Value) -> String {
+    let asked = serde_json::from_value::<Option<Manifest>>(policy["asked"].clone());
+    let Ok(Some(asked)) = asked else {
+        return String::new();
+    };
+    section("asks for", &asked.lines())
+}
+
+fn section(heading: &str, lines: &Lines) -> String {
+    let mut text = format!("\n{heading}\n");
+    if lines.is_empty() {
+        text.push_str("  nothing\n");
+    }
+    for (word, line) in lines {
+        text.push_str(&format!("  {word}  {}\n", output::line(line)));
     }
     text
 }

@@ -20,7 +20,7 @@ use crate::prompt::{Prompt, StatusLine, status};
 use crate::signals::Stop;
 use crate::tasks::{describe_output, failure_of, result_done};
 use crate::trace;
-use longshore_server::nearest::by_distance;
+use longshore_server::policy::nearest::by_distance;
 
 /// How often it is looked what goes on: a person reads no faster.
 const LOOK: Duration = Duration::from_millis(50);

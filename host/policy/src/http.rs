@@ -146,6 +146,17 @@ pub enum InDoubt {
     Resend,
 }
 
+impl fmt::Display for InDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ask => "ask",
+            Self::Fail => "fail",
+            Self::Tell => "tell",
+            Self::Resend => "resend",
+        })
+    }
+}
+
 /// Requests that may be sent to some hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]

@@ -19,4 +19,5 @@ pub mod network;
 pub mod pattern;
 pub mod policy;
 pub mod secrets;
+pub mod show;
 mod suffix;

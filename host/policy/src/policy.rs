@@ -20,7 +20,7 @@ use crate::secrets::Secret;
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// The version of this form.
-    version: Version,
+    pub version: Version,
     /// Requests that it may send.
     pub http: Vec<Rule>,
     /// Directories of the host.
@@ -38,7 +38,7 @@ pub struct Policy {
 /// The one version that there is; a row of another is refused as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
-struct Version;
+pub struct Version;
 
 const VERSION: u32 = 1;
 

@@ -81,6 +81,8 @@ pub struct Facts {
     pub imports: Vec<String>,
     /// Names that it exports, in its order.
     pub exports: Vec<String>,
+    /// What it says of itself, if it does: a manifest that can be read.
+    pub manifest: Option<String>,
 }
 
 /// Refuses what can be refused without compiling. Text is never parsed, native code never loaded.

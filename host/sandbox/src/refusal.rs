@@ -83,6 +83,8 @@ pub enum Reason {
     Import,
     /// Exports or imports that do not fit the interface of a tool.
     World,
+    /// A manifest that cannot be understood.
+    Manifest,
     /// The component would not list its tools.
     ListTools,
     /// The component would not list its resources.
@@ -103,7 +105,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason there is.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::TooLarge,
         Self::NotWasm,
         Self::CoreModule,
@@ -119,6 +121,7 @@ impl Reason {
         Self::FeatureOff,
         Self::Import,
         Self::World,
+        Self::Manifest,
         Self::ListTools,
         Self::ListResources,
         Self::ListTemplates,
@@ -154,6 +157,7 @@ impl Reason {
             Self::FeatureOff => "feature-off",
             Self::Import => "import",
             Self::World => "world",
+            Self::Manifest => "manifest",
             Self::ListTools => "list-tools",
             Self::ListResources => "list-resources",
             Self::ListTemplates => "list-templates",

@@ -131,6 +131,7 @@ struct Ready {
     /// The same for a run that is recorded, where that is not the same.
     recorded: Option<Fitted>,
     imports: Vec<String>,
+    manifest: Option<String>,
 }
 
 impl Prepared {
@@ -144,6 +145,12 @@ impl Prepared {
     #[must_use]
     pub fn imports(&self) -> &[String] {
         &self.0.imports
+    }
+
+    /// Its manifest, if it has one: a text that can be read.
+    #[must_use]
+    pub fn manifest(&self) -> Option<&str> {
+        self.0.manifest.as_deref()
     }
 }
 
@@ -316,7 +323,7 @@ impl Sandbox {
     ///
     /// The first reason not to.
     pub async fn prepare(&self, digest: &str, bytes: Arc<[u8]>) -> Result<Prepared, Refusal> {
-        let computed = self.read(Arc::clone(&bytes)).await?;
+        let (computed, manifest) = self.read(Arc::clone(&bytes)).await?;
         // Kept native code is found by this name, so it must be that of these bytes.
         if !is_digest(digest, &computed) {
             return Err(host(format!(
@@ -324,7 +331,7 @@ impl Sandbox {
             )));
         }
         let component = self.flight(computed, bytes).await?;
-        self.fit(&component)
+        self.fit(&component, manifest)
     }
 
     /// Refuses what can be refused without compiling.
@@ -336,12 +343,12 @@ impl Sandbox {
         self.read(bytes).await.map(drop)
     }
 
-    async fn read(&self, bytes: Arc<[u8]>) -> Result<Digest, Refusal> {
+    async fn read(&self, bytes: Arc<[u8]>) -> Result<(Digest, Option<String>), Refusal> {
         let bounds = self.0.bounds.clone();
         blocking(move || {
             let facts = precheck::check(&bytes, &bounds)?;
             link::names_fit(&facts)?;
-            Ok(Sha256::digest(&bytes).into())
+            Ok((Sha256::digest(&bytes).into(), facts.manifest))
         })
         .await?
     }
@@ -448,10 +455,14 @@ impl Sandbox {
         let engines = &self.0.room.engines;
         let artifact = Artifact::compiled(engines.own().precompile_component(bytes)?);
         let component = engines.instate(&self.0.artifacts, &artifact)?;
-        Ok(self.fit(&component))
+        Ok(self.fit(&component, None))
     }
 
-    fn fit(&self, component: &Each<Component>) -> Result<Prepared, Refusal> {
+    fn fit(
+        &self,
+        component: &Each<Component>,
+        manifest: Option<String>,
+    ) -> Result<Prepared, Refusal> {
         let imports = link::imports(&component.own);
         let recorded = self.0.recorded.as_ref();
         let recorded = recorded.map(|links| links.fit(component)).transpose()?;
@@ -460,6 +471,7 @@ impl Sandbox {
             component,
             recorded,
             imports,
+            manifest,
         })))
     }
 

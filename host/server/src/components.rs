@@ -307,6 +307,7 @@ impl Server {
             digest,
             size,
             imports: prepared.imports().to_vec(),
+            manifest: prepared.manifest().map(str::to_owned),
             tools,
             library,
             volatile: if self.settings.durable {

@@ -44,8 +44,8 @@ pub mod stdio;
 pub mod trial;
 pub mod wire;
 
-/// What somebody may have meant, for whoever reads what people write.
-pub use longshore_policy::nearest;
+/// What people write about policies, for whoever reads and shows it.
+pub use longshore_policy as policy;
 
 mod clock;
 mod code;

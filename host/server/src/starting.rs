@@ -247,12 +247,19 @@ impl Server {
             )),
         };
         let refusal = made.as_ref().err().cloned();
-        // A version that did not know resources and prompts has kept it without asking for them.
-        let is_unasked = component.library.is_empty()
-            && made.as_ref().is_ok_and(|prepared| prepared.has_library());
+        // A version that did not know resources and prompts, or manifests, has kept it without asking for them.
+        let is_unasked = made.as_ref().is_ok_and(|prepared| {
+            (component.library.is_empty() && prepared.has_library())
+                || component.manifest.as_deref() != prepared.manifest()
+        });
+        let prepared_manifest = made
+            .as_ref()
+            .ok()
+            .and_then(|prepared| prepared.manifest().map(str::to_owned));
         code.settle(made);
         if let Some(bytes) = kept.filter(|_| is_unasked) {
-            self.examine_again(&component, bytes).await;
+            let is_bounded_anew = component.manifest.as_deref() != prepared_manifest.as_deref();
+            self.examine_again(&component, bytes, is_bounded_anew).await;
             return;
         }
         let Some(refusal) = refusal else { return };
@@ -269,8 +276,9 @@ impl Server {
         }
     }
 
-    /// Asks a component of the store again for all that it lists. If that fails it is served as it was kept.
-    async fn examine_again(&self, component: &Component, bytes: Arc<[u8]>) {
+    /// Asks a component of the store again for all that it lists. If that fails it is served as it was kept, unless it
+    /// has bounds that were not kept.
+    async fn examine_again(&self, component: &Component, bytes: Arc<[u8]>, is_bounded_anew: bool) {
         let name = component.name.clone();
         let digest = component.digest.clone();
         let examined = self
@@ -289,16 +297,20 @@ impl Server {
             Ok((component, registry))
         });
         match extended {
-            Ok((component, registry)) if !component.library.is_empty() => {
+            Ok((component, registry)) => {
                 let installed = self.components.install(component, bytes.to_vec()).await;
                 if let Err(error) = installed {
                     tracing::warn!(%error, "what a component lists could not be kept; it is asked again at the next start");
                 }
                 self.put_in_place(registry, &name);
             }
-            Ok(_) => {}
+            Err(refusal) if is_bounded_anew => {
+                let without = self.registry().without(&name);
+                self.put_in_place(without, &name);
+                self.break_one(name, refusal);
+            }
             Err(refusal) => {
-                tracing::warn!(component = %name, reason = refusal.reason, refusal.message, "resources and prompts of a component are not served");
+                tracing::warn!(component = %name, reason = refusal.reason, refusal.message, "what a component lists beside its tools is not served");
             }
         }
     }

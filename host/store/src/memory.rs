@@ -59,6 +59,7 @@ struct About {
     tools: Vec<Tool>,
     library: Library,
     imports: Vec<String>,
+    manifest: Option<String>,
     volatile: Vec<String>,
 }
 
@@ -324,6 +325,7 @@ impl ComponentStore for Memory {
             tools,
             library,
             imports,
+            manifest,
             volatile,
             installed_at_ms,
         } = component;
@@ -332,6 +334,7 @@ impl ComponentStore for Memory {
             tools,
             library,
             imports,
+            manifest,
             volatile,
         };
         let mut state = self.0.lock();
@@ -369,6 +372,7 @@ impl ComponentStore for Memory {
             tools: component.tools,
             library: component.library,
             imports: component.imports,
+            manifest: component.manifest,
             volatile: component.volatile,
         };
         state
@@ -393,6 +397,7 @@ impl ComponentStore for Memory {
                 tools,
                 library,
                 imports,
+                manifest,
                 volatile,
             } = &state.components.get(&pointer.digest)?.about;
             Some(Component {
@@ -402,6 +407,7 @@ impl ComponentStore for Memory {
                 tools: tools.clone(),
                 library: library.clone(),
                 imports: imports.clone(),
+                manifest: manifest.clone(),
                 volatile: volatile.clone(),
                 installed_at_ms: pointer.installed_at_ms,
             })

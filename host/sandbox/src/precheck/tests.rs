@@ -80,11 +80,52 @@ fn a_component_passes_and_its_names_are_seen() {
         facts,
         Facts {
             imports: vec!["longshore:tool/task".to_owned()],
-            exports: vec!["longshore:tool/tools".to_owned()]
+            exports: vec!["longshore:tool/tools".to_owned()],
+            manifest: None,
         }
     );
     upload(&sample).unwrap();
     upload(&binary("(component)")).unwrap();
+}
+
+/// A component with custom sections of those names and contents, one after the other.
+fn with_sections(sections: &[(&str, &[u8])]) -> Vec<u8> {
+    let short = |length: usize| u8::try_from(length).expect("it fits one byte") & 0x7f;
+    let mut bytes = binary("(component)");
+    for (name, content) in sections {
+        bytes.extend([0, short(1 + name.len() + content.len()), short(name.len())]);
+        bytes.extend(name.as_bytes());
+        bytes.extend(*content);
+    }
+    bytes
+}
+
+#[test]
+fn a_manifest_is_read_or_refused_before_anything_is_compiled() {
+    const SECTION: &str = "longshore:manifest";
+    let asked: &[u8] = b"[[http]]\nhost = \"a.test\"\n";
+    fn facts(sections: &[(&str, &[u8])]) -> Facts {
+        check(&with_sections(sections), &Bounds::default()).unwrap()
+    }
+    assert_eq!(
+        facts(&[("producers", b"x"), (SECTION, asked)])
+            .manifest
+            .as_deref(),
+        std::str::from_utf8(asked).ok()
+    );
+    assert_eq!(facts(&[(SECTION, b"")]).manifest.as_deref(), Some(""));
+    assert_eq!(facts(&[("longshore:manifest2", b"\xff")]).manifest, None);
+    for (sections, word) in [
+        (&[(SECTION, &b"htp = []"[..])][..], "is `http` meant?"),
+        (&[(SECTION, b"\xff")], "no text"),
+        (&[(SECTION, b""), (SECTION, b"")], "two of them"),
+    ] {
+        refused(&with_sections(sections), Reason::Manifest, word);
+    }
+    // What a component is composed of asks for nothing by itself.
+    let inner =
+        wat::parse_str("(component (component (@custom \"longshore:manifest\" \"htp\")))").unwrap();
+    assert_eq!(check(&inner, &Bounds::default()).unwrap().manifest, None);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The walk itself: one pass over all sections, counting.
 
+use longshore_policy::manifest::{self, Manifest};
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance,
-    ComponentOuterAliasKind, Encoding, FunctionBody, Instance, Operator, Parser, Payload,
-    SectionLimited,
+    ComponentOuterAliasKind, CustomSectionReader, Encoding, FunctionBody, Instance, Operator,
+    Parser, Payload, SectionLimited,
 };
 
 use super::{Bounds, Facts, types};
@@ -92,12 +93,38 @@ impl Walk<'_> {
             Payload::ComponentTypeSection(section) => self.types(&section),
             Payload::ComponentImportSection(section) => self.imports(section),
             Payload::ComponentExportSection(section) => self.exports(section),
+            Payload::CustomSection(section) => self.custom(&section),
             Payload::CoreTypeSection(section) => self.items(count(&section)?),
             Payload::ComponentCanonicalSection(section) => self.items(count(&section)?),
 
             // Whatever is wrong with the rest, the validator of the compile child will say.
             _ => Ok(()),
         }
+    }
+
+    /// Only the manifest of the whole component counts: what it is composed of asks for nothing by itself.
+    fn custom(&mut self, section: &CustomSectionReader<'_>) -> Result<(), Refusal> {
+        if self.scopes.len() != 1 || section.name() != manifest::SECTION {
+            return Ok(());
+        }
+        let refuse = |fault: &str| {
+            let place = manifest::SECTION;
+            Err(Refusal::new(
+                Reason::Manifest,
+                format!("section `{place}`: {fault}"),
+            ))
+        };
+        if self.facts.manifest.is_some() {
+            return refuse("there are two of them");
+        }
+        let Ok(text) = std::str::from_utf8(section.data()) else {
+            return refuse("it is no text");
+        };
+        if let Err(fault) = Manifest::of_toml(text) {
+            return refuse(&fault.to_string());
+        }
+        self.facts.manifest = Some(text.to_owned());
+        Ok(())
     }
 
     fn scope(&mut self) -> &mut Scope {

@@ -11,6 +11,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use longshore_catalog::component::{Component, Name};
 use longshore_catalog::store::Installed;
+use longshore_policy::manifest::Manifest;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::store::{Query as TaskQuery, StoreError, Summary};
 use longshore_tasks::task::{State as TaskState, StateName, Task, Trust};
@@ -227,11 +228,21 @@ pub(crate) fn describe(component: &Component, source: Source) -> Value {
         })).collect::<Vec<_>>(),
         "completes": component.library.completes,
         "imports": component.imports,
+        "policy": { "asked": asked(component) },
         "volatile": component.volatile,
         "static": source.is_static(),
         "source": source.as_str(),
         "installedAt": iso8601(component.installed_at_ms),
     })
+}
+
+/// What a component asks for; nothing if it does not say.
+fn asked(component: &Component) -> Option<Manifest> {
+    // One that cannot be read was refused at upload.
+    component
+        .manifest
+        .as_deref()
+        .and_then(|text| Manifest::of_toml(text).ok())
 }
 
 #[derive(Deserialize)]

@@ -19,6 +19,8 @@ struct Meta {
     #[serde(default)]
     library: Library,
     imports: Vec<String>,
+    #[serde(default)]
+    manifest: Option<String>,
     volatile: Vec<String>,
 }
 
@@ -97,6 +99,7 @@ fn keep(db: &Connection, component: Component, bytes: &[u8]) -> Result<bool, Tro
         tools,
         library,
         imports,
+        manifest,
         volatile,
         installed_at_ms: _,
     } = component;
@@ -104,6 +107,7 @@ fn keep(db: &Connection, component: Component, bytes: &[u8]) -> Result<bool, Tro
         tools,
         library,
         imports,
+        manifest,
         volatile,
     };
     let kept: Option<(bool, String)> = db
@@ -167,6 +171,7 @@ fn installed_row(row: &rusqlite::Row<'_>) -> Result<Component, Trouble> {
         tools,
         library,
         imports,
+        manifest,
         volatile,
     } = read_meta(&digest, &meta)?;
     Ok(Component {
@@ -178,6 +183,7 @@ fn installed_row(row: &rusqlite::Row<'_>) -> Result<Component, Trouble> {
         tools,
         library,
         imports,
+        manifest,
         volatile,
         installed_at_ms: row.get(2)?,
     })

@@ -293,6 +293,7 @@ pub(crate) fn component(name: &str, bytes: &[u8]) -> Component {
         tools: vec![tool],
         library,
         imports: vec!["wasi:cli/stdout@0.2.6".to_owned()],
+        manifest: Some("cleanup = false".to_owned()),
         volatile: vec!["it reads a directory".to_owned()],
         installed_at_ms: 77,
     }
