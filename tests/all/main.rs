@@ -6,6 +6,7 @@ mod command;
 mod desktop;
 mod edges;
 mod gone;
+mod grants;
 mod guests;
 mod house;
 mod interop;

@@ -12,6 +12,7 @@ use longshore_catalog::component::Digest;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use longshore_sandbox::compile::{ChildCommand, CompileLimits};
 use longshore_sandbox::control::Control;
 use longshore_sandbox::journal::{Journal, MOST_RECORDED};
@@ -75,7 +76,7 @@ pub fn call(prepared: &Prepared, tool: &str, arguments: &str, first_turn: FirstT
             name: tool.to_owned(),
             arguments: arguments.to_owned(),
         },
-        limits: Limits::default(),
+        policy: Policy::nothing(Limits::default()),
         outside: Arc::new(Nobody(Instant::now())),
         control: Control::default(),
         first_turn,

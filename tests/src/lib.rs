@@ -13,6 +13,7 @@ pub mod guests;
 pub mod http;
 pub mod inside;
 pub mod kept;
+pub mod manifest;
 pub mod mcp;
 pub mod pipes;
 pub mod process;

@@ -13,11 +13,18 @@ pub trait ComponentStore: Send + Sync {
     /// Keeps the bytes though no name points at them.
     async fn keep(&self, component: Component, bytes: Vec<u8>) -> Result<(), StoreError>;
 
-    /// Takes a name away. The bytes stay while a task that has not ended needs them.
+    /// Takes a name away, with what it was granted. The bytes stay while a task that has not ended needs them.
     async fn remove(&self, name: Name) -> Result<bool, StoreError>;
 
     /// Every component that a name points at, sorted by name.
     async fn installed(&self) -> Result<Vec<Component>, StoreError>;
+
+    /// Keeps what the operator grants to whatever component has that name, in place of what it was granted before; with
+    /// nothing, takes that away.
+    async fn grant(&self, name: Name, grant: Option<String>) -> Result<(), StoreError>;
+
+    /// What is granted, by name.
+    async fn grants(&self) -> Result<Vec<(Name, String)>, StoreError>;
 
     /// The bytes of that digest, whether or not a name points at them.
     async fn bytes(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError>;

@@ -23,6 +23,10 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// An upload is compiled before it is answered, and may have to wait for its turn.
 const UPLOADED: Duration = Duration::from_secs(900);
 
+/// What a request carries.
+const JSON: &str = "application/json";
+const WASM: &str = "application/wasm";
+
 /// Which server, and how to be let in.
 #[derive(clap::Args)]
 pub(crate) struct Reach {
@@ -53,26 +57,33 @@ impl Client {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
-        self.call(Method::GET, path, Bytes::new(), ANSWER).await
-    }
-
-    pub(crate) async fn delete(&self, path: &str) -> Result<Value, Failure> {
-        self.call(Method::DELETE, path, Bytes::new(), ANSWER).await
-    }
-
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
-        self.call(Method::POST, path, body.to_string().into(), ANSWER)
+        self.call((Method::GET, JSON), path, Bytes::new(), ANSWER)
             .await
     }
 
+    pub(crate) async fn delete(&self, path: &str) -> Result<Value, Failure> {
+        self.call((Method::DELETE, JSON), path, Bytes::new(), ANSWER)
+            .await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.call((Method::POST, JSON), path, body.to_string().into(), ANSWER)
+            .await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        let body = body.to_string().into();
+        self.call((Method::PUT, JSON), path, body, ANSWER).await
+    }
+
     pub(crate) async fn upload(&self, path: &str, component: Vec<u8>) -> Result<Value, Failure> {
-        self.call(Method::PUT, path, component.into(), UPLOADED)
+        self.call((Method::PUT, WASM), path, component.into(), UPLOADED)
             .await
     }
 
     async fn call(
         &self,
-        method: Method,
+        (method, content_type): (Method, &str),
         path: &str,
         body: Bytes,
         within: Duration,
@@ -80,11 +91,6 @@ impl Client {
         let stream = self.connect().await.or_exit(Exit::Unreachable)?;
         // Only now: without a server there is no token either, and the server is what is missed.
         let token = self.token().or_exit(Exit::Unreachable)?;
-        let content_type = if method == Method::PUT {
-            "application/wasm"
-        } else {
-            "application/json"
-        };
         let request = Request::builder()
             .method(method)
             .uri(path)

@@ -3,7 +3,7 @@
 //! Read in this order: this file (which command was meant, and how it ends), `serve` (a server from
 //! its parts), `relay` (the second one beside the same data), `alone`, `run` and `inspect` (the same without one, with `prompt`, `form` and `arguments` for
 //! the person), `engine`, `data`, `keys` and `contents` (what lies in its directory and in files), `settings`, `config`, `file` and `env` (what
-//! it can be told), `admin` and `exchange` (the client of a running server), `tasks`, `watch`, `answer`, `push` and `node`
+//! it can be told), `admin` and `exchange` (the client of a running server), `tasks`, `watch`, `answer`, `push`, `grant` and `node`
 //! (the commands that use it), `output` and `exit` (what people and programs get to see).
 
 mod admin;
@@ -20,6 +20,7 @@ mod exchange;
 mod exit;
 mod file;
 mod form;
+mod grant;
 mod inspect;
 mod keys;
 mod node;
@@ -68,6 +69,7 @@ enum Verb {
     Test(trial::Test),
     Replay(replay::Replay),
     Push(push::Push),
+    Grant(grant::Grant),
     #[command(subcommand)]
     Components(push::Components),
     #[command(subcommand)]
@@ -154,6 +156,7 @@ fn run(verb: Verb, as_json: bool) -> Result<Option<Done>, Failure> {
         Verb::Test(test) => wait_at_work(test.run()).map(Some),
         Verb::Replay(replay) => wait_at_work(replay.run()).map(Some),
         Verb::Push(push) => wait(push.run()).map(Some),
+        Verb::Grant(grant) => wait(grant.run()).map(Some),
         Verb::Components(components) => wait(components.run()).map(Some),
         Verb::Tasks(tasks) => wait(tasks.run(as_json)).map(Some),
         Verb::Node(node) => wait(node.run()).map(Some),

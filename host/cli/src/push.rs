@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::Subcommand;
+use longshore_server::policy::grant::Grant;
 use longshore_server::policy::manifest::Manifest;
+use longshore_server::policy::policy::Policy;
 use longshore_server::policy::show::Lines;
 use serde_json::Value;
 
@@ -294,13 +296,23 @@ pub(crate) fn describe_component(component: &Value) -> String {
     text
 }
 
-/// What a component asks for.
-fn describe_policy(policy: &Value) -> String {
-    let asked = serde_json::from_value::<Option<Manifest>>(policy["asked"].clone());
-    let Ok(Some(asked)) = asked else {
-        return String::new();
-    };
-    section("asks for", &asked.lines())
+/// What a component asks for, is granted, and has.
+pub(crate) fn describe_policy(policy: &Value) -> String {
+    let asked = serde_json::from_value::<Option<Manifest>>(policy["asked"].clone()).ok();
+    let granted = serde_json::from_value::<Grant>(policy["granted"].clone());
+    let in_force = Policy::of_kept(&policy["inForce"].to_string());
+    let mut text = String::new();
+    match asked.flatten() {
+        Some(asked) => text.push_str(&section("asks for", &asked.lines())),
+        None => text.push_str("\nasks for\n  what it is granted: it has no manifest\n"),
+    }
+    if let Ok(granted) = granted {
+        text.push_str(&section("is granted", &granted.lines()));
+    }
+    if let Ok(in_force) = in_force {
+        text.push_str(&section("has", &in_force.lines()));
+    }
+    text
 }
 
 fn section(heading: &str, lines: &Lines) -> String {

@@ -262,6 +262,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("connections", "connections at the same time", |n| Usize(&mut n.server.connections)).at_least(1),
     key("page", "tools on one page of a list", |n| Usize(&mut n.server.page)).at_least(1),
     key("guest_threads", "threads for guests; the default is one for each core", |n| Usize(&mut n.guest_threads)).at_least(1).up_to(1024),
+    key("any_host", "a grant may name every host there is, as `*`", |n| Bool(&mut n.server.any_host)).switch(),
     key("handoff", "calls that are held for too long go on as tasks that are followed by tools", |n| Bool(&mut n.server.handoff)).switch(),
     key("instance_slots", "places for instances that are made beforehand; what finds none starts more slowly", |n| Usize(&mut n.instance_slots)).up_to(16_384),
     key("durable", "what new runs see is recorded, so that they go on after a crash", |n| Bool(&mut n.server.durable)).switch(),

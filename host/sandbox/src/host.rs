@@ -7,13 +7,13 @@ use longshore_journal::call::{
 };
 use longshore_journal::record::Shown;
 use longshore_journal::world::{Asked, Wake, World};
-use longshore_policy::limits::Limits;
 use wasmtime::Result;
 
 use crate::bindings::longshore::tool::{changes, restart_points, task as wit, types};
 use crate::control::Control;
 use crate::cpu::Meter;
 use crate::fault::Halt;
+use crate::grants::Grants;
 use crate::host_wasi::HostWasi;
 use crate::limiter::Limiter;
 use crate::outside::{Outside, OwnedChange, Said};
@@ -51,18 +51,19 @@ pub(crate) enum Wakeable {
 impl State {
     pub(crate) fn new(
         kind: WasiKind,
-        limits: &Limits,
+        grants: &Grants,
         trail: &Trail,
         world: World,
         printed_through: u64,
         outside: Arc<dyn Outside>,
         control: Control,
     ) -> Self {
+        let limits = &grants.limits;
         Self {
-            wasi: Wasi::new(limits, &world, trail.stdout.clone(), trail.stderr.clone()),
+            wasi: Wasi::new(grants, &world, trail.stdout.clone(), trail.stderr.clone()),
             host_wasi: (kind == WasiKind::Host).then(|| {
                 let (stdout, stderr) = (trail.stdout.clone(), trail.stderr.clone());
-                Box::new(HostWasi::new(limits, stdout, stderr))
+                Box::new(HostWasi::new(grants, stdout, stderr))
             }),
             rules: Rules::new(limits, world.asked()),
             world,

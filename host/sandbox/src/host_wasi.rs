@@ -1,12 +1,12 @@
 //! The engine's own WASI 0.2 for a guest that was granted nothing: everything is there, nothing leads
 //! outside. Its clocks and random numbers are the machine's, so that a run cannot be repeated.
 
-use longshore_policy::limits::Limits;
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
+use crate::grants::Grants;
 use crate::host::State;
 use crate::ring::Ring;
 
@@ -24,10 +24,12 @@ pub(crate) struct HostWasi {
 }
 
 impl HostWasi {
-    /// No arguments, environment, directories or sockets; stdin is at its end.
-    pub(crate) fn new(limits: &Limits, stdout: Ring, stderr: Ring) -> Self {
+    /// No arguments, directories or sockets, and just the environment that was granted; stdin is at its end.
+    pub(crate) fn new(grants: &Grants, stdout: Ring, stderr: Ring) -> Self {
+        let Grants { limits, env } = grants;
         let mut context = WasiCtx::builder();
         context
+            .envs(env)
             .stdout(stdout)
             .stderr(stderr)
             .max_random_size(limits.random_bytes)

@@ -17,6 +17,7 @@ mod engine;
 mod epoch;
 mod executor;
 mod fault;
+mod grants;
 mod guests;
 mod hash;
 mod host;

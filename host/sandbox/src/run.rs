@@ -16,6 +16,7 @@ use crate::control::{Control, StopReason};
 use crate::cpu::{Meter, Metered};
 use crate::ending::{Ended, Ending, Fault, FaultKind};
 use crate::fault::{self, HOST_FAULT, Halt};
+use crate::grants::Grants;
 use crate::hash;
 use crate::host::State;
 use crate::journal::{Entry, Journal, Spent};
@@ -89,7 +90,7 @@ impl Trail {
 
 /// What one run needs besides its component.
 pub(crate) struct Terms {
-    pub(crate) limits: Limits,
+    pub(crate) grants: Grants,
     pub(crate) outside: Arc<dyn Outside>,
     pub(crate) control: Control,
     pub(crate) trail: Trail,
@@ -111,7 +112,7 @@ pub(crate) async fn call(
     mut terms: Terms,
     target: &Target,
 ) -> Ending {
-    let limits = terms.limits.clone();
+    let limits = terms.grants.limits.clone();
     let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
     let (life, mut world) = Life::begin(terms);
     loop {
@@ -207,7 +208,7 @@ where
 /// What all instances of one run share: it may have several, one after the other.
 #[derive(Clone)]
 struct Life {
-    limits: Limits,
+    grants: Grants,
     outside: Arc<dyn Outside>,
     control: Control,
     trail: Trail,
@@ -220,7 +221,7 @@ struct Life {
 impl Life {
     fn begin(terms: Terms) -> (Self, World) {
         let Terms {
-            limits,
+            grants,
             outside,
             control,
             trail,
@@ -239,7 +240,7 @@ impl Life {
         } = journal;
         let world = World::new(&origin, begin, after, tape.clone());
         let life = Self {
-            limits,
+            grants,
             outside,
             control,
             trail,
@@ -280,7 +281,7 @@ impl<'a> Instance<'a> {
     fn new(room: &'a Room, component: &'a Fitted, life: Life, world: World) -> Self {
         let live = Live::new(Arc::clone(&room.live));
         let Life {
-            limits,
+            grants,
             outside,
             control,
             trail,
@@ -291,13 +292,14 @@ impl<'a> Instance<'a> {
         } = life;
         let state = State::new(
             room.wasi,
-            &limits,
+            &grants,
             &trail,
             world,
             printed_through,
             outside,
             control.clone(),
         );
+        let limits = grants.limits;
         let Place {
             engine,
             of: form,

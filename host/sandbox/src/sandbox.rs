@@ -10,6 +10,7 @@ use cap_std::fs::Dir;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
@@ -21,6 +22,7 @@ use crate::control::{Control, StopReason};
 use crate::ending::{Ended, Ending, FaultKind, RingText};
 use crate::epoch::Ticker;
 use crate::executor::RunKey;
+use crate::grants::Grants;
 use crate::guests::Guests;
 use crate::journal::Journal;
 use crate::link::{self, Fitted, Links};
@@ -160,8 +162,8 @@ pub struct Run {
     pub prepared: Prepared,
     /// What it is to do.
     pub target: Target,
-    /// What it may use.
-    pub limits: Limits,
+    /// What it may touch and use.
+    pub policy: Policy,
     /// Whom its imports reach.
     pub outside: Arc<dyn Outside>,
     /// Its reins.
@@ -495,7 +497,7 @@ impl Sandbox {
         let trail = Trail::new(&limits, &journal);
         let control = Control::default();
         let terms = Terms {
-            limits,
+            grants: Grants::of(Policy::nothing(limits)),
             outside: Arc::new(Nobody::default()),
             control: control.clone(),
             trail: trail.clone(),
@@ -538,13 +540,14 @@ impl Sandbox {
         let Run {
             prepared,
             target,
-            limits,
+            policy,
             outside,
             control,
             journal,
             first_turn,
         } = run;
-        let trail = Trail::new(&limits, &journal);
+        let grants = Grants::of(policy);
+        let trail = Trail::new(&grants.limits, &journal);
         let is_recorded = journal.is_recorded;
         let witness = outside.witness();
         let (reply, ended) = oneshot::channel();
@@ -557,7 +560,7 @@ impl Sandbox {
             key,
         };
         let terms = Terms {
-            limits,
+            grants,
             outside,
             control,
             trail: trail.clone(),

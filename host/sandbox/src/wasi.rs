@@ -15,14 +15,16 @@ pub(crate) mod none;
 mod random;
 mod sockets;
 
+use std::sync::Arc;
+
 use longshore_journal::files::{Files, Most, Time};
 use longshore_journal::import::Import;
 use longshore_journal::world::World;
-use longshore_policy::limits::Limits;
 use wasmtime::Result;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
 
 use crate::bindings::wasi_world::{LinkOptions, Wasi as World02};
+use crate::grants::Grants;
 use crate::host::State;
 use crate::ring::Ring;
 
@@ -32,11 +34,13 @@ pub(crate) struct Wasi {
     files: Files,
     stdout: Ring,
     stderr: Ring,
+    env: Arc<[(String, String)]>,
     random_bytes: u64,
 }
 
 impl Wasi {
-    pub(crate) fn new(limits: &Limits, world: &World, stdout: Ring, stderr: Ring) -> Self {
+    pub(crate) fn new(grants: &Grants, world: &World, stdout: Ring, stderr: Ring) -> Self {
+        let limits = &grants.limits;
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.handles).unwrap_or(usize::MAX));
         let most = Most {
@@ -48,6 +52,7 @@ impl Wasi {
             files: Files::new(most, time(world)),
             stdout,
             stderr,
+            env: Arc::clone(&grants.env),
             random_bytes: limits.random_bytes,
         }
     }

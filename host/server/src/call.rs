@@ -374,7 +374,7 @@ impl Server {
             task_mode,
             output_schema,
             caller,
-            limits: self.settings.limits.clone(),
+            policy: entry.payload.policy(),
             deadline_at: now.plus(deadline_ms.map_or(most, |asked| asked.min(most))),
             retention_ms: retention_ms.map_or(self.settings.retention_ms, |wanted| {
                 wanted

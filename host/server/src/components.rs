@@ -134,7 +134,7 @@ impl Server {
         if let Some(receipt) = self.unchanged(&component.name, &component.digest) {
             return Ok(receipt);
         }
-        let extended = extended(&self.registry(), &component, loaded);
+        let extended = self.extended(&self.registry(), &component, loaded);
         let installed = match &extended {
             Ok(_) => self.components.install(component.clone(), bytes).await,
             Err(refusal) => {
@@ -195,6 +195,9 @@ impl Server {
         self.refuse_static(&name)?;
         let _alone = self.changing.lock().await;
         let was_there = self.components.remove(name.clone()).await?;
+        if was_there {
+            self.grants.lock().remove(&name);
+        }
         let was_broken = {
             let mut broken = self.broken.lock();
             let before = broken.len();
@@ -352,16 +355,6 @@ impl Server {
             self.bus.contents_changed(name.as_str());
         }
     }
-}
-
-pub(crate) fn extended(
-    registry: &Registry<Loaded>,
-    component: &Component,
-    loaded: Loaded,
-) -> Result<Registry<Loaded>, Refusal> {
-    registry
-        .with(component.clone(), loaded)
-        .map_err(|clash| Refusal::new("name-collision", clash.to_string()))
 }
 
 /// The lists in which these two differ; who is not there lists nothing.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use longshore_protocol::error::RpcError;
 use longshore_tasks::event::{Effect, Event, Outcome, Refused};
 use longshore_tasks::id::{Json, TaskId};
@@ -42,8 +43,8 @@ pub enum Followed {
 
 /// What an answer may have, by the limits that the task began with.
 fn answer_bytes(task: &Task) -> u64 {
-    serde_json::from_str::<Limits>(&task.pinned.policy.0)
-        .unwrap_or_default()
+    Policy::of_kept(&task.pinned.policy.0)
+        .map_or_else(|_| Limits::default(), |policy| policy.limits)
         .answer_bytes
 }
 

@@ -1,6 +1,6 @@
 //! The hall: everything between the protocol and the engine.
 //!
-//! An upload: [`components`], and what is held ready of it: `loaded`; what is served from the start on: [`starting`] and [`folder`]. A call: [`call`] finds the tool, checks and admits it, `library` does the same for
+//! An upload: [`components`], and what is held ready of it: `loaded`, with what it is granted: [`grants`]; what is served from the start on: [`starting`] and [`folder`]. A call: [`call`] finds the tool, checks and admits it, `library` does the same for
 //! what is read, filled in or completed, [`run`] owns it from there to its end. What a client sees of it later: [`follow`], [`polls`] and [`listen`], to which
 //! [`bus`] brings what happened. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else, and `errors` has the codes of whatever fails. `sessions` serve the
@@ -17,6 +17,7 @@ pub mod dispatch;
 pub mod folder;
 pub mod follow;
 mod fresh;
+pub mod grants;
 pub mod handoff;
 pub mod history;
 pub(crate) mod holds;

@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use longshore_catalog::component::Component;
 use longshore_catalog::header::{self, HeaderParameter};
 use longshore_catalog::library;
 use longshore_catalog::registry::{Entry, Kind, Place};
 use longshore_catalog::schema::Compiled;
 use longshore_catalog::tool::{Offered, TaskMode, Tool};
+use longshore_policy::limits::Limits;
+use longshore_policy::manifest::Manifest;
+use longshore_policy::policy::Policy;
 use longshore_protocol::tool::Tool as Descriptor;
 use longshore_protocol::{prompt, resource};
 use longshore_sandbox::offer::{self, Offer};
@@ -23,6 +27,10 @@ use crate::run::Turns;
 pub(crate) struct Loaded {
     pub(crate) code: Code,
     pub(crate) source: Source,
+    /// What it asks for, if it says so.
+    pub(crate) manifest: Option<Manifest>,
+    /// What its runs may touch and use from now on.
+    policy: ArcSwap<Policy>,
     tools: HashMap<String, Ready>,
     pub(crate) library: Library,
     _hold: Hold,
@@ -52,6 +60,15 @@ pub(crate) struct Ready {
 }
 
 impl Loaded {
+    /// What a run of it may touch and use that begins now.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.policy.load_full()
+    }
+
+    pub(crate) fn put_in_force(&self, policy: Policy) {
+        self.policy.store(Arc::new(policy));
+    }
+
     pub(crate) fn tool(&self, name: &str) -> Option<&Ready> {
         self.tools.get(name)
     }
@@ -87,6 +104,10 @@ pub(crate) fn ready(
     source: Source,
     hold: Hold,
 ) -> Result<Loaded, Refusal> {
+    let manifest = component.manifest.as_deref().map(Manifest::of_toml);
+    let manifest = manifest
+        .transpose()
+        .map_err(|fault| Refusal::new("manifest", fault.to_string()))?;
     let tools = &component.tools;
     let schema = |tool: &Tool, text: &str| {
         Compiled::compile(text)
@@ -142,6 +163,9 @@ pub(crate) fn ready(
     Ok(Loaded {
         code,
         source,
+        manifest,
+        // It has nothing until somebody puts in force what it is granted.
+        policy: ArcSwap::from_pointee(Policy::nothing(Limits::default())),
         tools: ready,
         library: ready_library(&component.library)?,
         _hold: hold,

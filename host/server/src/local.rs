@@ -12,11 +12,10 @@ use longshore_protocol::meta::ProgressToken;
 use longshore_protocol::version::Revision;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::task::{Progress, State};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::call::{Answered, Becomes, CallError, CallRequest};
-use crate::components::Source;
 use crate::dispatch::Identity;
 use crate::follow::FollowError;
 use crate::http::admin;
@@ -263,14 +262,17 @@ impl Server {
     /// A component as the admin API shows it, with the schemas of its tools, and what a run of it may use.
     #[must_use]
     pub fn inspection(&self, component: &Component) -> Value {
-        let mut document = admin::describe(component, Source::CommandLine);
+        let registry = self.registry();
+        let mut document = registry
+            .component(&component.name)
+            .map_or(Value::Null, |entry| admin::describe(self, entry));
         let schema = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
         let tools = document["tools"].as_array_mut().into_iter().flatten();
         for (shown, tool) in tools.zip(&component.tools) {
             shown["inputSchema"] = schema(&tool.input_schema);
             shown["outputSchema"] = tool.output_schema.as_deref().map_or(Value::Null, schema);
         }
-        document["limits"] = json!(self.settings.limits);
+        document["limits"] = document["policy"]["inForce"]["limits"].take();
         document
     }
 }

@@ -21,6 +21,7 @@ use crate::again::Attending;
 use crate::alarms::Alarms;
 use crate::bus::Bus;
 use crate::components::Source;
+use crate::grants::Granted;
 use crate::holds::Holds;
 use crate::loaded::Loaded;
 use crate::marks::Marks;
@@ -97,6 +98,8 @@ pub struct Node {
     pub(crate) leaving: AtomicBool,
     /// The rule that it breaks, in the tests that are there to see that.
     pub(crate) mutant: Option<Mutant>,
+    /// What components are granted, by their names.
+    pub(crate) grants: parking_lot::Mutex<BTreeMap<Name, Granted>>,
     /// What the store holds and this node cannot load.
     pub(crate) broken: parking_lot::Mutex<Vec<crate::components::Broken>>,
 }
@@ -180,6 +183,7 @@ impl Server {
             unnamed: parking_lot::Mutex::default(),
             leaving: AtomicBool::new(false),
             mutant,
+            grants: parking_lot::Mutex::default(),
             broken: parking_lot::Mutex::default(),
             keys,
             marks,

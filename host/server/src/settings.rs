@@ -116,6 +116,8 @@ pub struct Settings {
     pub connections: usize,
     /// Tools on one page of a list.
     pub page: usize,
+    /// Whether a grant may name every host there is.
+    pub any_host: bool,
     /// The bounds on one run.
     pub limits: Limits,
 }
@@ -181,6 +183,7 @@ impl Default for Settings {
             session_kept_bytes: 2 * 1024 * 1024,
             connections: 4_096,
             page: 100,
+            any_host: false,
             limits: Limits::default(),
         }
     }

@@ -14,7 +14,7 @@ use longshore_tasks::store::StoreError as TaskStoreError;
 
 use crate::call::CallError;
 use crate::code::{Code, NoCode};
-use crate::components::{Broken, Source, extended};
+use crate::components::{Broken, Source};
 use crate::loaded::{Loaded, ready};
 use crate::presence::Presence;
 use crate::reason::{Refusal, RunReason};
@@ -91,6 +91,7 @@ impl Server {
     /// returns, up to the first that is to be compiled; that one and those behind it follow while the node serves. Of
     /// what the store holds the tools are known and listed at once.
     pub async fn begin(&self, files: Vec<File>) -> Result<usize, StoreError> {
+        self.read_grants().await?;
         let mut kept = Vec::with_capacity(files.len());
         for file in files {
             let is_new = {
@@ -177,7 +178,7 @@ impl Server {
     ) -> Result<(), Refusal> {
         let _alone = self.changing.lock().await;
         let name = component.name.clone();
-        let registry = extended(&self.registry(), &component, loaded)?;
+        let registry = self.extended(&self.registry(), &component, loaded)?;
         // A task of it may be gone on with by a server that was started without its file.
         let kept = self.components.keep(component, bytes.to_vec()).await;
         kept.map_err(|error| {
@@ -213,7 +214,7 @@ impl Server {
             let code = Code::pending();
             let hold = self.holds.hold(&component.digest);
             let listed = ready(code.clone(), &component, Source::Upload, hold)
-                .and_then(|loaded| extended(&self.registry(), &component, loaded));
+                .and_then(|loaded| self.extended(&self.registry(), &component, loaded));
             match listed {
                 Ok(registry) => {
                     self.registry_store(registry);
@@ -293,7 +294,7 @@ impl Server {
             return;
         }
         let extended = examined.and_then(|(component, loaded)| {
-            let registry = extended(&self.registry(), &component, loaded)?;
+            let registry = self.extended(&self.registry(), &component, loaded)?;
             Ok((component, registry))
         });
         match extended {

@@ -32,6 +32,7 @@ struct State {
     newest: u64,
     names: BTreeMap<Name, Pointer>,
     components: BTreeMap<Digest, Kept>,
+    grants: BTreeMap<Name, String>,
     changes: u64,
 }
 
@@ -385,6 +386,9 @@ impl ComponentStore for Memory {
     async fn remove(&self, name: Name) -> Result<bool, CatalogError> {
         let mut state = self.0.lock();
         let removed = state.names.remove(&name).is_some();
+        if removed {
+            state.grants.remove(&name);
+        }
         state.changes += u64::from(removed);
         Ok(removed)
     }
@@ -413,6 +417,21 @@ impl ComponentStore for Memory {
             })
         };
         Ok(state.names.iter().filter_map(component).collect())
+    }
+
+    async fn grant(&self, name: Name, grant: Option<String>) -> Result<(), CatalogError> {
+        let mut state = self.0.lock();
+        match grant {
+            Some(grant) => state.grants.insert(name, grant),
+            None => state.grants.remove(&name),
+        };
+        state.changes += 1;
+        Ok(())
+    }
+
+    async fn grants(&self) -> Result<Vec<(Name, String)>, CatalogError> {
+        let grants = self.0.lock().grants.clone();
+        Ok(grants.into_iter().collect())
     }
 
     async fn bytes(&self, digest: Digest) -> Result<Option<Vec<u8>>, CatalogError> {

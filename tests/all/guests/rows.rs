@@ -270,6 +270,28 @@ pub(super) fn rows() -> Vec<Row> {
             json!({ "bytes": 5_000_000 }),
             ended(1007, "output-limit", ""),
         ),
+        tool("explore", "environment", json!({}), Result(says("{}"))),
+        tool(
+            "explore",
+            "touch",
+            json!({ "what": "write", "path": "/scratch/note", "to": "text" }),
+            Result(says("written")),
+        ),
+        tool(
+            "explore",
+            "touch",
+            json!({ "what": "list", "path": "/scratch" }),
+            Result(says("listed ")),
+        ),
+        tool(
+            "explore",
+            "touch",
+            json!({ "what": "read", "path": "/etc/passwd" }),
+            ResultThat(|result| {
+                let text = result["content"][0]["text"].as_str();
+                text.is_some_and(|text| text.starts_with("refused: "))
+            }),
+        ),
         row(
             "flood",
             json!({ "bytes": 100 }),

@@ -32,6 +32,7 @@ pub(super) const NO_LIMITS: [(&str, AtZero); 25] = [
     ("instance_slots", Serves),
     ("durable", NoNumber),
     ("handoff", NoNumber),
+    ("any_host", NoNumber),
     ("beat_ms", Refused),
     ("hold_ms", Serves),
     ("hold_progress_ms", Serves),

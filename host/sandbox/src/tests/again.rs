@@ -494,8 +494,8 @@ async fn the_past_costs_nothing_of_a_runs_limits() {
         what: What::Clock(1),
     }];
     let mut run = play.run(journal, &script);
-    run.limits.cpu_ms = 50;
-    run.limits.active_wall_ms = 50;
+    run.policy.limits.cpu_ms = 50;
+    run.policy.limits.active_wall_ms = 50;
     let control = run.control.clone();
     let started = play.sandbox.start(run);
     let spent = Duration::from_millis(100);
@@ -534,8 +534,8 @@ async fn what_a_run_used_before_counts() {
         let mut journal = Journal::fresh(origin());
         journal.spent = spent;
         let mut run = play.run(journal, &Arc::new(world(0)));
-        run.limits.cpu_ms = 2_000;
-        run.limits.active_wall_ms = 60_000;
+        run.policy.limits.cpu_ms = 2_000;
+        run.policy.limits.active_wall_ms = 60_000;
         report(play.sandbox.start(run).ended).await
     };
     let ended = limited(Spent {

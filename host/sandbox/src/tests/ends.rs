@@ -25,7 +25,7 @@ async fn a_tool_returns() {
 async fn cpu_time_is_limited() {
     let ended = ended(
         |mut run| {
-            run.limits.cpu_ms = 150;
+            run.policy.limits.cpu_ms = 150;
             run
         },
         &SPIN,
@@ -51,7 +51,7 @@ async fn memory_that_is_refused_is_not_a_trap() {
     };
     let ended = ended(
         |mut run| {
-            run.limits.memory_bytes = 3 * 65_536;
+            run.policy.limits.memory_bytes = 3 * 65_536;
             run
         },
         &guest,
@@ -207,7 +207,7 @@ async fn handles_are_limited() {
         ..Guest::default()
     };
     let few = |mut run: Run| {
-        run.limits.handles = 3;
+        run.policy.limits.handles = 3;
         run
     };
     let thrice = "(drop (call $new (i32.const 0))) (drop (call $new (i32.const 0)))

@@ -22,6 +22,7 @@ use wasmtime_wasi_http::{Error, WasiBody, WasiHttpView as _};
 
 use super::again::curious;
 use super::kit::{Remembers, origin, prepared, report, run_of, sandbox_with, text_of};
+use super::script::nothing;
 use crate::control::Control;
 use crate::host::State;
 use crate::journal::Journal;
@@ -38,7 +39,15 @@ fn state() -> State {
     let world = World::new(&origin(), journal.begin, journal.after, journal.tape);
     let outside = Arc::new(Remembers::default());
     let kind = WasiKind::Host;
-    State::new(kind, &limits, &trail, world, 0, outside, Control::default())
+    State::new(
+        kind,
+        &nothing(limits),
+        &trail,
+        world,
+        0,
+        outside,
+        Control::default(),
+    )
 }
 
 #[tokio::test]

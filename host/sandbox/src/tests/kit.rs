@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -67,7 +68,7 @@ pub(super) fn run_of(prepared: Prepared) -> Run {
             name: "tool".into(),
             arguments: "{}".into(),
         },
-        limits: Limits::default(),
+        policy: Policy::nothing(Limits::default()),
         outside: Arc::new(Remembers::default()),
         control: Control::default(),
         journal: Journal::fresh(origin()),

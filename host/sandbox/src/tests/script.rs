@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::world::World;
 use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use parking_lot::Mutex;
 
 use super::kit::origin;
 use crate::control::Control;
+use crate::grants::Grants;
 use crate::host::State;
 use crate::journal::Journal;
 use crate::outside::{Outside, OwnedChange, Said};
@@ -128,13 +130,18 @@ pub(super) struct Scene {
     pub(super) trail: Trail,
 }
 
+/// A run with these limits and nothing else.
+pub(super) fn nothing(limits: Limits) -> Grants {
+    Grants::of(Policy::nothing(limits))
+}
+
 pub(super) fn scene(limits: &Limits, script: Script, journal: Journal) -> Scene {
     let script = Arc::new(script);
     let trail = Trail::new(limits, &journal);
     let world = World::new(&journal.origin, journal.begin, journal.after, journal.tape);
     let state = State::new(
         WasiKind::Virtual,
-        limits,
+        &nothing(limits.clone()),
         &trail,
         world,
         journal.printed_through,

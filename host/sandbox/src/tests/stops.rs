@@ -53,7 +53,7 @@ async fn only_time_at_work_counts_against_the_wall_limit() {
     let limited = |guest: &Guest<'_>| {
         let sandbox = sandbox(1);
         let mut run = run_of(prepared(&sandbox, guest));
-        run.limits.active_wall_ms = 100;
+        run.policy.limits.active_wall_ms = 100;
         (run.control.clone(), sandbox.start(run).ended, sandbox)
     };
     let (_, computing, _sandbox) = limited(&SPIN);

@@ -7,6 +7,7 @@ use longshore_journal::world::{Fault, World};
 use longshore_policy::limits::Limits;
 
 use super::kit::{Remembers, origin, until};
+use super::script::nothing;
 use crate::bindings::longshore::tool::changes::Host as _;
 use crate::bindings::longshore::tool::task::{self as wit, Host as _};
 use crate::control::{Control, StopReason};
@@ -35,7 +36,7 @@ fn talk(outside: Remembers) -> Talk {
     let world = World::new(&origin(), journal.begin, journal.after, journal.tape);
     let state = State::new(
         WasiKind::Virtual,
-        &limits,
+        &nothing(limits),
         &trail,
         world,
         0,

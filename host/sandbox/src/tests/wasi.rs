@@ -155,6 +155,7 @@ async fn poll_gives_what_is_ready_in_the_order_of_its_arguments() {
 #[tokio::test]
 async fn a_stop_ends_a_wait_and_a_cancel_does_not() {
     use super::kit::{Remembers, until};
+    use super::script::nothing;
     use crate::control::{Control, StopReason};
     use crate::run::Trail;
     use crate::sandbox::WasiKind;
@@ -167,7 +168,7 @@ async fn a_stop_ends_a_wait_and_a_cancel_does_not() {
     let outside = std::sync::Arc::new(Remembers::default());
     let mut state = State::new(
         WasiKind::Virtual,
-        &limits,
+        &nothing(limits),
         &trail,
         world,
         0,

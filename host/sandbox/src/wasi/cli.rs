@@ -1,4 +1,4 @@
-//! `wasi:cli`: no arguments, no environment, no terminal; input is at its end, output goes to the rings.
+//! `wasi:cli`: no arguments, no terminal, and the environment that was granted; input is at its end, output goes to the rings.
 
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -15,7 +15,7 @@ use crate::host::State;
 impl environment::Host for State {
     fn get_environment(&mut self) -> Result<Vec<(String, String)>> {
         self.passes(import!("wasi:cli/environment.get-environment"), 0, 0)?;
-        Ok(Vec::new())
+        Ok(self.wasi.env.to_vec())
     }
 
     fn get_arguments(&mut self) -> Result<Vec<String>> {

@@ -9,9 +9,10 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{OriginalUri, Path, Query, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use longshore_catalog::component::{Component, Name};
+use longshore_catalog::component::Name;
+use longshore_catalog::registry::Entry;
 use longshore_catalog::store::Installed;
-use longshore_policy::manifest::Manifest;
+use longshore_policy::grant::Grant;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::store::{Query as TaskQuery, StoreError, Summary};
 use longshore_tasks::task::{State as TaskState, StateName, Task, Trust};
@@ -22,11 +23,13 @@ use serde_json::{Value, json};
 use super::App;
 use super::body::{self, BodyError, Most};
 use super::whole;
-use crate::components::{ChangeError, Receipt, Source};
+use crate::components::{ChangeError, Receipt};
 use crate::follow::{FollowError, Followed};
 use crate::history::HistoryError;
+use crate::loaded::Loaded;
 use crate::reason::{RequestReason, RunReason};
 use crate::run::Output;
+use crate::server::Server;
 use crate::trial::export::Export;
 use crate::wire;
 use longshore_protocol::timestamp::iso8601;
@@ -163,7 +166,7 @@ pub(super) async fn components(State(app): State<App>) -> Json<Value> {
     let registry = app.server.registry();
     let components: Vec<Value> = registry
         .components()
-        .map(|entry| describe(&entry.component, entry.payload.source))
+        .map(|entry| describe(&app.server, entry))
         .collect();
     let broken: Vec<Value> = app
         .server
@@ -186,10 +189,12 @@ pub(super) async fn component(
     let entry = registry
         .component(&name)
         .ok_or_else(|| ApiError::from(ChangeError::Unknown(name.clone())))?;
-    Ok(Json(describe(&entry.component, entry.payload.source)))
+    Ok(Json(describe(&app.server, entry)))
 }
 
-pub(crate) fn describe(component: &Component, source: Source) -> Value {
+pub(crate) fn describe(server: &Server, entry: &Entry<Loaded>) -> Value {
+    let Entry { component, payload } = entry;
+    let source = payload.source;
     let tools: Vec<Value> = component
         .tools
         .iter()
@@ -228,21 +233,12 @@ pub(crate) fn describe(component: &Component, source: Source) -> Value {
         })).collect::<Vec<_>>(),
         "completes": component.library.completes,
         "imports": component.imports,
-        "policy": { "asked": asked(component) },
+        "policy": server.policy_shown(entry),
         "volatile": component.volatile,
         "static": source.is_static(),
         "source": source.as_str(),
         "installedAt": iso8601(component.installed_at_ms),
     })
-}
-
-/// What a component asks for; nothing if it does not say.
-fn asked(component: &Component) -> Option<Manifest> {
-    // One that cannot be read was refused at upload.
-    component
-        .manifest
-        .as_deref()
-        .and_then(|text| Manifest::of_toml(text).ok())
 }
 
 #[derive(Deserialize)]
@@ -329,6 +325,44 @@ pub(super) async fn remove(
     let name = name(path)?;
     whole(async move { app.server.remove(name).await }).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn granted(
+    State(app): State<App>,
+    path: PathOf<String>,
+) -> Result<Json<Value>, ApiError> {
+    let name = name(path)?;
+    show_grant(&app, &name)
+}
+
+fn show_grant(app: &App, name: &Name) -> Result<Json<Value>, ApiError> {
+    let registry = app.server.registry();
+    let entry = registry
+        .component(name)
+        .ok_or_else(|| ApiError::from(ChangeError::Unknown(name.clone())))?;
+    let mut shown = app.server.policy_shown(entry);
+    shown["name"] = json!(name);
+    Ok(Json(shown))
+}
+
+pub(super) async fn grant(
+    State(app): State<App>,
+    path: PathOf<String>,
+    request: Request,
+) -> Result<Json<Value>, ApiError> {
+    let name = name(path)?;
+    let bytes = read_json(&app, request).await?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("the body must be a grant, in JSON: {error}");
+        ApiError::new(StatusCode::BAD_REQUEST, RequestReason::Body, message)
+    })?;
+    let grant = Grant::of_json(value).map_err(|fault| {
+        let message = format!("nothing is granted: {fault}");
+        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "grant", message)
+    })?;
+    let (server, named) = (app.server.clone(), name.clone());
+    whole(async move { server.grant(named, grant).await }).await?;
+    show_grant(&app, &name)
 }
 
 // Tasks

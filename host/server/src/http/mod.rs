@@ -76,6 +76,10 @@ fn router(app: App) -> Router {
                 .get(admin::component)
                 .delete(admin::remove),
         )
+        .route(
+            "/components/{name}/grant",
+            put(admin::grant).get(admin::granted),
+        )
         .route("/tasks", get(admin::tasks))
         .route("/tasks/{id}", get(admin::task))
         .route("/tasks/{id}/answer", post(admin::answer))

@@ -27,6 +27,7 @@ use longshore_journal::call::AskKind;
 use longshore_journal::tape::{Tape, Total};
 use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use longshore_protocol::capability::{Capability, ClientCapabilities};
 use longshore_protocol::error::RpcError;
 use longshore_protocol::version::Revision;
@@ -88,7 +89,7 @@ pub(crate) struct CallFacts {
     pub(crate) task_mode: TaskMode,
     pub(crate) output_schema: Option<Arc<Compiled>>,
     pub(crate) caller: Caller,
-    pub(crate) limits: Limits,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) deadline_at: Millis,
     pub(crate) retention_ms: u64,
     /// Answers that came with the call, before anything was asked.
@@ -148,9 +149,7 @@ impl CallFacts {
                 arguments: Json::from(arguments),
                 client: Json::from(self.caller.capabilities_json.as_str()),
                 revision: self.caller.revision.as_str().to_owned(),
-                policy: Json::from(
-                    serde_json::to_string(&self.limits).expect("limits are numbers with names"),
-                ),
+                policy: Json::from(self.policy.kept()),
                 host_abi: HOST_ABI,
                 idempotency_key: self.idempotency_key.clone(),
             },
@@ -486,14 +485,14 @@ impl Server {
         } = new;
         let call = Arc::new(call);
         let desk = Arc::new(Desk::default());
-        let log = Arc::new(Log::new(call.limits.log_ring_bytes));
+        let log = Arc::new(Log::new(call.policy.limits.log_ring_bytes));
         let control = Control::default();
         let (mut asides, mut journal) = (None, new_journal(self, &call));
         let (row, recorder, earlier) = match start {
             Start::Held(wishes) => {
                 // Of a task is told what its row shows, to whoever asks for that.
                 asides = (!wishes.are_none()).then(|| {
-                    let most = call.limits.log_ring_bytes;
+                    let most = call.policy.limits.log_ring_bytes;
                     Arc::new(Asides::new(wishes, &self.settings, most))
                 });
                 (None, None, None)
@@ -529,7 +528,7 @@ impl Server {
         let mut started = self.sandbox.start(Run {
             prepared,
             target: call.target.clone(),
-            limits: call.limits.clone(),
+            policy: Policy::clone(&call.policy),
             outside: Arc::new(RunOutside::new(
                 Arc::clone(&call),
                 Arc::clone(&desk),
@@ -567,7 +566,7 @@ impl Server {
             log: Arc::clone(&log),
             watch: started.watch.clone(),
             tape: tape.clone(),
-            limits: call.limits.clone(),
+            limits: call.policy.limits.clone(),
             is_recorded: recorder.is_some() || self.settings.durable,
             earlier: earlier.clone(),
             stays: Arc::default(),
@@ -630,8 +629,8 @@ fn new_journal(server: &Server, call: &CallFacts) -> Journal {
         created_at_ms: call.created_at.unsigned(),
         random_key: server.keys.random_of(call.id),
         most: Total {
-            records: call.limits.journal_records,
-            bytes: call.limits.journal_bytes,
+            records: call.policy.limits.journal_records,
+            bytes: call.policy.limits.journal_bytes,
         },
     })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use longshore_catalog::registry::Entry;
 use longshore_catalog::store as catalog;
+use longshore_policy::policy::Policy;
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_sandbox::control::StopReason;
 use longshore_sandbox::sandbox::Prepared;
@@ -344,8 +345,7 @@ impl Server {
             Target::Completion { .. } => (target::NO_TOOLS_MODE, None, &library.completions),
         };
         let turns = turns.clone();
-        let limits =
-            serde_json::from_str(&row.pinned.policy.0).map_err(|_| unreadable("limits"))?;
+        let policy = Policy::of_kept(&row.pinned.policy.0).map_err(|_| unreadable("policy"))?;
         let capabilities = ClientCapabilities::parse(&row.pinned.client.0)
             .map_err(|_| unreadable("capabilities of its client"))?;
         let revision = longshore_protocol::version::Revision::parse(&row.pinned.revision)
@@ -366,7 +366,7 @@ impl Server {
                 capabilities,
                 capabilities_json: row.pinned.client.0.to_string(),
             },
-            limits,
+            policy: Arc::new(policy),
             deadline_at: row.deadline_at,
             retention_ms: row.retention_ms,
             given: Vec::new(),

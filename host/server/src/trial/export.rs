@@ -7,6 +7,7 @@ use longshore_journal::segment::{self, Header, Link, Reader};
 use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
 use longshore_protocol::capability::ClientCapabilities;
+use longshore_policy::policy::Policy;
 use longshore_tasks::task::{State, Task};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ pub struct Export {
     pub tool: String,
     arguments: String,
     limits: Limits,
+    /// Not in files that were written before anything could be granted.
+    #[serde(default)]
+    policy: Option<Policy>,
     capabilities: String,
     created_at_ms: u64,
     deadline_at_ms: u64,
@@ -74,6 +78,8 @@ impl Export {
             previous: Link::default(),
         };
         let (journal, _) = segment::write(&header, records);
+        let policy = Policy::of_kept(&task.pinned.policy.0)
+            .unwrap_or_else(|_| Policy::nothing(Limits::default()));
         Self {
             format: FORMAT.to_owned(),
             warning: WARNING.to_owned(),
@@ -83,7 +89,8 @@ impl Export {
             digest: task.pinned.digest.clone(),
             tool: task.pinned.tool.clone(),
             arguments: task.pinned.arguments.0.to_string(),
-            limits: serde_json::from_str(&task.pinned.policy.0).unwrap_or_default(),
+            limits: policy.limits.clone(),
+            policy: Some(policy),
             capabilities: task.pinned.client.0.to_string(),
             created_at_ms: task.created_at.unsigned(),
             deadline_at_ms: task.deadline_at.unsigned(),
@@ -145,7 +152,16 @@ impl Export {
             call_id: self.id.clone(),
             tool: self.tool.clone(),
             arguments: self.arguments.clone(),
-            limits,
+            // Its past holds all else that it saw: no file opens a directory or a connection.
+            policy: Policy {
+                env: self
+                    .policy
+                    .as_ref()
+                    .map(|policy| policy.env.clone())
+                    .unwrap_or_default(),
+                cleanup: self.policy.as_ref().is_none_or(|policy| policy.cleanup),
+                ..Policy::nothing(limits)
+            },
             capabilities: self.capabilities.clone(),
             deadline_ms: self.deadline_at_ms.saturating_sub(self.created_at_ms),
         };

@@ -16,6 +16,7 @@ use longshore_journal::record::Record;
 use longshore_journal::tape::Total;
 use longshore_journal::world::{After, Origin};
 use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use longshore_sandbox::control::Control;
 use longshore_sandbox::ending::{Ended, Ending, FaultKind};
 use longshore_sandbox::journal::{Journal, Spent};
@@ -35,7 +36,7 @@ pub(crate) struct Facts {
     pub(crate) call_id: String,
     pub(crate) tool: String,
     pub(crate) arguments: String,
-    pub(crate) limits: Limits,
+    pub(crate) policy: Policy,
     /// What its client can do, JSON.
     pub(crate) capabilities: String,
     /// When it expires, in milliseconds since it was made.
@@ -84,7 +85,7 @@ async fn run_from(
     journal.is_recorded = true;
     // Whoever repeats a run here did not make it, and does not know what it cost.
     journal.spent = Spent {
-        cpu_ms: facts.limits.cpu_ms,
+        cpu_ms: facts.policy.limits.cpu_ms,
         active_ms: 0,
     };
     let control = Control::default();
@@ -95,15 +96,15 @@ async fn run_from(
         sandbox.clone(),
         control.clone(),
     ));
-    let mut limits = facts.limits.clone();
-    limits.cpu_ms = limits.cpu_ms.saturating_mul(2);
+    let mut policy = facts.policy.clone();
+    policy.limits.cpu_ms = policy.limits.cpu_ms.saturating_mul(2);
     let started = sandbox.start(Run {
         prepared: prepared.clone(),
         target: target::of_kept(&facts.tool, &facts.arguments).unwrap_or_else(|| Target::Tool {
             name: facts.tool.clone(),
             arguments: facts.arguments.clone(),
         }),
-        limits,
+        policy,
         outside: Arc::clone(&outside) as Arc<_>,
         control,
         first_turn: FirstTurn::Queued,
@@ -280,7 +281,7 @@ impl Server {
             schedules: what.schedules,
             seed: what.seed,
             answers: what.answers,
-            limits: self.settings.limits.clone(),
+            policy: Policy::clone(&entry.payload.policy()),
             deadline_ms: self.settings.deadline_ms,
         };
         let prepared = entry.payload.code.made().await;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use longshore_journal::record::{Record, What};
 use longshore_journal::segment::{self, Header, Link};
 use longshore_journal::world::{After, Origin};
-use longshore_policy::limits::Limits;
+use longshore_policy::policy::Policy;
 use longshore_sandbox::sandbox::{Prepared, Sandbox};
 use serde::Serialize;
 use serde_json::Value;
@@ -36,8 +36,8 @@ pub(super) struct Trials {
     pub seed: u64,
     /// Answers that are given, by key.
     pub answers: HashMap<String, Value>,
-    /// What a run may use.
-    pub limits: Limits,
+    /// What a run may touch and use.
+    pub policy: Policy,
     /// How long it may live.
     pub deadline_ms: u64,
 }
@@ -190,7 +190,7 @@ impl Trials {
             call_id: "00000000-0000-4000-8000-000000000000".to_owned(),
             tool: self.tool.clone(),
             arguments: self.arguments.clone(),
-            limits: self.limits.clone(),
+            policy: self.policy.clone(),
             capabilities: ABLE.to_owned(),
             deadline_ms: self.deadline_ms,
         }
@@ -202,7 +202,7 @@ impl Trials {
         Origin {
             created_at_ms: MADE_AT_MS,
             random_key,
-            most: super::most(&self.limits),
+            most: super::most(&self.policy.limits),
         }
     }
 

@@ -55,6 +55,15 @@ impl ComponentStore for Sqlite {
         Ok(self.0.readers.elsewhere(installed).await?)
     }
 
+    async fn grant(&self, name: Name, grant: Option<String>) -> Result<(), StoreError> {
+        let written = self.0.writer.write(move |db| write_grant(db, &name, grant));
+        Ok(written.await?)
+    }
+
+    async fn grants(&self) -> Result<Vec<(Name, String)>, StoreError> {
+        Ok(self.0.readers.elsewhere(grants).await?)
+    }
+
     async fn bytes(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self
             .0
@@ -139,7 +148,40 @@ fn remove(db: &Connection, name: &Name) -> Result<bool, Trouble> {
     let removed = db
         .prepare_cached("delete from component_name where name = ?1")?
         .execute([name.as_str()])?;
+    if removed > 0 {
+        // Whoever comes under that name later is somebody else.
+        write_grant(db, name, None)?;
+    }
     Ok(removed > 0)
+}
+
+fn write_grant(db: &Connection, name: &Name, grant: Option<String>) -> Result<(), Trouble> {
+    match grant {
+        Some(grant) => db
+            .prepare_cached(
+                "insert into component_grant (name, grant_json) values (?1, ?2) \
+                 on conflict (name) do update set grant_json = excluded.grant_json",
+            )?
+            .execute([name.as_str(), &grant])?,
+        None => db
+            .prepare_cached("delete from component_grant where name = ?1")?
+            .execute([name.as_str()])?,
+    };
+    Ok(())
+}
+
+fn grants(db: &Connection) -> Result<Vec<(Name, String)>, Trouble> {
+    let mut select =
+        db.prepare_cached("select name, grant_json from component_grant order by name")?;
+    let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    rows.map(|row| {
+        let (name, grant) = row?;
+        let named = name.parse();
+        let name = named
+            .map_err(|_| Trouble::Corrupt(format!("what is granted has the name {name:?}")))?;
+        Ok((name, grant))
+    })
+    .collect()
 }
 
 fn installed(db: &Connection) -> Result<Vec<Component>, Trouble> {

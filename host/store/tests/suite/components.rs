@@ -1,6 +1,6 @@
 //! What every store does with components.
 
-use longshore_catalog::component::{Component, Digest};
+use longshore_catalog::component::{Component, Digest, Name};
 use longshore_catalog::store::Installed;
 use longshore_tasks::id::Millis;
 use longshore_tasks::task::State;
@@ -196,4 +196,39 @@ pub(crate) async fn tasks_and_components_share_a_store(place: &Place) {
     let stores = place.open();
     assert_eq!(stores.components.installed().await.unwrap().len(), 1);
     assert!(stores.tasks.get(task(1).id).await.unwrap().is_some());
+}
+
+pub(crate) async fn a_grant_lasts_as_long_as_its_name(place: &Place) {
+    let store = place.open().components;
+    let kept = component("text", b"one");
+    let name = kept.name.clone();
+    store.install(kept, b"one".to_vec()).await.unwrap();
+    assert_eq!(store.grants().await.unwrap(), []);
+    // A file may bring the component of another.
+    let other: Name = "maps".parse().unwrap();
+    for (name, grant) in [(&name, "1"), (&other, "2"), (&name, "3")] {
+        store
+            .grant(name.clone(), Some(grant.to_owned()))
+            .await
+            .unwrap();
+    }
+    drop(store);
+    let store = place.open().components;
+    let both = [
+        (other.clone(), "2".to_owned()),
+        (name.clone(), "3".to_owned()),
+    ];
+    assert_eq!(store.grants().await.unwrap(), both);
+    // Other bytes under the name have what the name was granted.
+    store
+        .install(component("text", b"two"), b"two".to_vec())
+        .await
+        .unwrap();
+    assert_eq!(store.grants().await.unwrap(), both);
+    assert!(!store.remove(other.clone()).await.unwrap());
+    assert!(store.remove(name).await.unwrap());
+    assert_eq!(store.grants().await.unwrap(), both[..1]);
+    store.grant(other.clone(), None).await.unwrap();
+    store.grant(other, None).await.unwrap();
+    assert_eq!(store.grants().await.unwrap(), []);
 }

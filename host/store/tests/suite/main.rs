@@ -76,5 +76,6 @@ contract! {
         descriptors_belong_to_the_digest,
         a_removed_name_is_gone,
         bytes_stay_while_they_are_needed,
+        a_grant_lasts_as_long_as_its_name,
         tasks_and_components_share_a_store;
 }

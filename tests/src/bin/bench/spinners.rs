@@ -111,7 +111,7 @@ async fn stops() -> Result<()> {
     let prepared = inside::prepare(&sandbox, &bytes).await?;
     let start = || {
         let mut run = inside::call(&prepared, "spin", "{\"seconds\":3600}", FirstTurn::Queued);
-        run.limits.cpu_ms = 3_600_000;
+        run.policy.limits.cpu_ms = 3_600_000;
         let control = run.control.clone();
         (sandbox.start(run), control)
     };

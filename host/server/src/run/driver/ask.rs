@@ -114,7 +114,7 @@ impl Driver {
                 let asked = wire::asked(&question.ask, &self.call.caller.capabilities).ok()?;
                 let key = wire_key(&question.key, &used);
                 let (_, given) = self.call.given.iter().find(|(name, _)| *name == key)?;
-                if given.get().len() as u64 > self.call.limits.answer_bytes {
+                if given.get().len() as u64 > self.call.policy.limits.answer_bytes {
                     return None;
                 }
                 let taken = asked.check(&key, given).ok()?;

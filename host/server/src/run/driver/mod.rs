@@ -451,9 +451,17 @@ impl Driver {
 
     // The end
 
-    /// Tells the guest that it is cancelled, and stops it: after its grace if it looks, else at once.
+    /// Tells the guest that it is cancelled, and stops it: after its grace if it looks and has anything to clean up, else at once.
     fn begin_cancel(&mut self, reason: StopReason) {
         if self.grace.is_some() {
+            return;
+        }
+        if !self.call.policy.cleanup {
+            // Not told first: it would begin to do what it has nothing to do.
+            self.withdraw();
+            self.resting = None;
+            self.server.sandbox.stop(&self.control, reason);
+            self.grace = Some((Instant::now() + AN_HOUR, reason));
             return;
         }
         self.server.sandbox.cancel(&self.control);
@@ -516,7 +524,7 @@ impl Driver {
             }
         };
         let output = match self.earlier.take() {
-            Some(earlier) => earlier.followed_by(output, &self.call.limits),
+            Some(earlier) => earlier.followed_by(output, &self.call.policy.limits),
             None => output,
         };
         match std::mem::replace(&mut self.carrier, Carrier::Lost) {

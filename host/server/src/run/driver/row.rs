@@ -212,7 +212,7 @@ impl Driver {
             log_dropped,
         };
         match &self.earlier {
-            Some(earlier) => earlier.followed_by(now, &self.call.limits),
+            Some(earlier) => earlier.followed_by(now, &self.call.policy.limits),
             None => now,
         }
     }

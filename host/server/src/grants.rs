@@ -1,0 +1,120 @@
+//! What components are granted: kept by name, put in force for each, and shown.
+
+use std::sync::Arc;
+
+use longshore_catalog::component::{Component, Name};
+use longshore_catalog::registry::{Entry, Registry};
+use longshore_catalog::store::StoreError;
+use longshore_policy::grant::Grant;
+use longshore_policy::pattern::HostPattern;
+use longshore_policy::policy::{Policy, Tenant};
+use serde_json::{Value, json};
+
+use crate::components::ChangeError;
+use crate::loaded::Loaded;
+use crate::reason::Refusal;
+use crate::server::Server;
+
+/// What a component is granted, or why that cannot be told: then it is not served.
+pub(crate) type Granted = Result<Arc<Grant>, Refusal>;
+
+fn refusal(message: impl Into<String>) -> Refusal {
+    Refusal::new("grant", message)
+}
+
+fn read(text: &str) -> Granted {
+    let unreadable = |fault: String| {
+        refusal(format!(
+            "what it is granted cannot be read, so it is not served: {fault}"
+        ))
+    };
+    let value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+    let grant = Grant::of_json(value).map_err(|fault| unreadable(fault.to_string()))?;
+    Ok(Arc::new(grant))
+}
+
+impl Server {
+    /// Reads what the store has. Before anything is served.
+    pub(crate) async fn read_grants(&self) -> Result<(), StoreError> {
+        for (name, text) in self.components.grants().await? {
+            self.grants.lock().insert(name, read(&text));
+        }
+        Ok(())
+    }
+
+    fn granted(&self, name: &Name) -> Granted {
+        let granted = self.grants.lock().get(name).cloned();
+        granted.unwrap_or_else(|| Ok(Arc::default()))
+    }
+
+    /// There is one tenant, which may have whatever the operator grants.
+    fn tenant(&self) -> Tenant {
+        Tenant {
+            most: None,
+            any_host: self.settings.any_host,
+        }
+    }
+
+    fn equip(&self, loaded: &Loaded, grant: &Grant) {
+        let (tenant, own) = (self.tenant(), &self.settings.limits);
+        let asked = loaded.manifest.as_ref();
+        loaded.put_in_force(Policy::in_force(asked, grant, &tenant, own));
+    }
+
+    /// The registry with a component that has what it is granted.
+    pub(crate) fn extended(
+        &self,
+        registry: &Registry<Loaded>,
+        component: &Component,
+        loaded: Loaded,
+    ) -> Result<Registry<Loaded>, Refusal> {
+        let grant = self.granted(&component.name)?;
+        self.equip(&loaded, &grant);
+        registry
+            .with(component.clone(), loaded)
+            .map_err(|clash| Refusal::new("name-collision", clash.to_string()))
+    }
+
+    /// Grants to a component what this says and nothing else. Runs that began before keep what they had.
+    pub async fn grant(&self, name: Name, grant: Grant) -> Result<(), ChangeError> {
+        if !self.settings.any_host
+            && let Some(rule) = grant.http.iter().find(|rule| rule.host == HostPattern::Any)
+        {
+            return Err(refusal(format!(
+                "`{rule}` holds every host there is: name hosts, or start the server with --set any_host=true"
+            ))
+            .into());
+        }
+        let _alone = self.changing.lock().await;
+        let registry = self.registry();
+        let entry = registry.component(&name);
+        let is_broken = self.broken.lock().iter().any(|broken| broken.name == name);
+        if entry.is_none() && !is_broken {
+            return Err(ChangeError::Unknown(name));
+        }
+        let text = serde_json::to_string(&grant).map_err(|error| refusal(error.to_string()))?;
+        let kept = (!grant.is_empty()).then_some(text);
+        self.components.grant(name.clone(), kept).await?;
+        if let Some(entry) = entry {
+            self.equip(&entry.payload, &grant);
+        }
+        tracing::info!(component = %name, "what a component is granted has changed");
+        self.grants.lock().insert(name, Ok(Arc::new(grant)));
+        Ok(())
+    }
+
+    /// The same for the only component of a process that keeps nothing, before it is there.
+    pub fn grant_beforehand(&self, name: Name, grant: Grant) {
+        self.grants.lock().insert(name, Ok(Arc::new(grant)));
+    }
+
+    /// What a component asks for, is granted, and has.
+    pub(crate) fn policy_shown(&self, entry: &Entry<Loaded>) -> Value {
+        let granted = self.granted(&entry.component.name);
+        json!({
+            "asked": entry.payload.manifest,
+            "granted": granted.map(Arc::unwrap_or_clone).unwrap_or_default(),
+            "inForce": *entry.payload.policy(),
+        })
+    }
+}
