@@ -1,5 +1,7 @@
 //! What components are granted: by whom, until when, and what comes of it.
 
+mod dirs;
+
 use std::sync::Arc;
 
 use longshore_tests::guests;

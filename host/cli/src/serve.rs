@@ -169,6 +169,7 @@ impl Serve {
         let components_dir = components_dir.filter(|dir| !dir.as_os_str().is_empty());
         let mut config = config;
         fit_memory(&mut config.numbers.server);
+        config.numbers.server.own_dirs = vec![data.path().to_owned()];
         let server = Server::new(Parts {
             sandbox,
             tasks: Arc::new(store.clone()),

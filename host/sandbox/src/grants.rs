@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use longshore_policy::dirs::Mount;
 use longshore_policy::limits::Limits;
 use longshore_policy::policy::Policy;
+
+use crate::sandbox::WasiKind;
 
 /// What one run has.
 #[derive(Clone)]
@@ -11,9 +14,20 @@ pub(crate) struct Grants {
     pub(crate) limits: Limits,
     /// Its environment.
     pub(crate) env: Arc<[(String, String)]>,
+    /// Directories of the host.
+    pub(crate) mounts: Arc<[Mount]>,
 }
 
 impl Grants {
+    /// Which WASI such a run gets in a sandbox of that kind: only the engine's own knows directories of the host.
+    pub(crate) fn wasi(&self, kind: WasiKind) -> WasiKind {
+        if self.mounts.is_empty() {
+            kind
+        } else {
+            WasiKind::Host
+        }
+    }
+
     /// Names every part of a policy, so that a new one does not compile until it is decided what it comes to.
     pub(crate) fn of(policy: Policy) -> Self {
         let Policy {
@@ -23,7 +37,7 @@ impl Grants {
             secrets: _,
             // What becomes of a run that is cancelled is for whoever cancels it.
             cleanup: _,
-            dirs: _,
+            dirs,
             env,
             limits,
         } = policy;
@@ -31,6 +45,7 @@ impl Grants {
         Self {
             limits,
             env: env.into_iter().map(value).collect(),
+            mounts: dirs.into(),
         }
     }
 }

@@ -57,14 +57,15 @@ impl State {
         printed_through: u64,
         outside: Arc<dyn Outside>,
         control: Control,
-    ) -> Self {
+    ) -> Result<Self> {
         let limits = &grants.limits;
-        Self {
+        let host_wasi = (kind == WasiKind::Host).then(|| {
+            let (stdout, stderr) = (trail.stdout.clone(), trail.stderr.clone());
+            HostWasi::new(grants, stdout, stderr).map(Box::new)
+        });
+        Ok(Self {
             wasi: Wasi::new(grants, &world, trail.stdout.clone(), trail.stderr.clone()),
-            host_wasi: (kind == WasiKind::Host).then(|| {
-                let (stdout, stderr) = (trail.stdout.clone(), trail.stderr.clone());
-                Box::new(HostWasi::new(grants, stdout, stderr))
-            }),
+            host_wasi: host_wasi.transpose()?,
             rules: Rules::new(limits, world.asked()),
             world,
             limiter: Limiter::new(limits),
@@ -74,7 +75,7 @@ impl State {
             log_line_bytes: limits.log_line_bytes,
             printed_through,
             meter: Arc::clone(&trail.meter),
-        }
+        })
     }
 
     pub(crate) fn control(&self) -> &Control {

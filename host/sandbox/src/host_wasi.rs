@@ -1,11 +1,11 @@
-//! The engine's own WASI 0.2 for a guest that was granted nothing: everything is there, nothing leads
-//! outside. Its clocks and random numbers are the machine's, so that a run cannot be repeated.
+//! The engine's own WASI 0.2: everything is there, and nothing leads outside but to directories that were granted. Its clocks and random numbers are the machine's, so that a run cannot be repeated.
 
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
+use crate::dirs;
 use crate::grants::Grants;
 use crate::host::State;
 use crate::ring::Ring;
@@ -24,9 +24,13 @@ pub(crate) struct HostWasi {
 }
 
 impl HostWasi {
-    /// No arguments, directories or sockets, and just the environment that was granted; stdin is at its end.
-    pub(crate) fn new(grants: &Grants, stdout: Ring, stderr: Ring) -> Self {
-        let Grants { limits, env } = grants;
+    /// No arguments or sockets, and just the environment and the directories that were granted; stdin is at its end.
+    pub(crate) fn new(grants: &Grants, stdout: Ring, stderr: Ring) -> wasmtime::Result<Self> {
+        let Grants {
+            limits,
+            env,
+            mounts,
+        } = grants;
         let mut context = WasiCtx::builder();
         context
             .envs(env)
@@ -36,16 +40,17 @@ impl HostWasi {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
+        dirs::preopen(&mut context, mounts)?;
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELD_BYTES);
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.handles).unwrap_or(usize::MAX));
-        Self {
+        Ok(Self {
             context: context.build(),
             http,
             no_http: NoHttp,
             table,
-        }
+        })
     }
 }
 

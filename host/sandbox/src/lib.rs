@@ -12,6 +12,7 @@ pub mod child;
 pub mod compile;
 pub mod control;
 mod cpu;
+pub mod dirs;
 pub mod ending;
 mod engine;
 mod epoch;

@@ -10,6 +10,7 @@ use wasmtime::{Engine, Store};
 use crate::bindings::Guest;
 use crate::bindings::exports::longshore::tool::{completions, prompts, resources, tools};
 use crate::bindings::longshore::tool::types::{CallError, ToolResult};
+use crate::dirs;
 use crate::fault::Halt;
 use crate::host::State;
 use crate::journal::Entry;
@@ -234,6 +235,7 @@ impl Link {
             WasiKind::Virtual => wasi::add_to_linker(&mut linker)?,
             WasiKind::Host => {
                 wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+                dirs::guard(&mut linker)?;
                 wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
             }
         }

@@ -116,7 +116,10 @@ pub(crate) async fn call(
     let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
     let (life, mut world) = Life::begin(terms);
     loop {
-        let instance = Instance::new(room, component, life.clone(), world);
+        let instance = match Instance::new(room, component, life.clone(), world) {
+            Ok(instance) => instance,
+            Err(error) => return no_instance(&error),
+        };
         let called = instance.enter(async |entered, store| {
             let returned = entered.call(&mut *store, target, &entry).await?;
             // What it returned counts only if it is what it returned before.
@@ -139,6 +142,15 @@ pub(crate) async fn call(
     }
 }
 
+/// What a run comes to that cannot begin: what it was granted is not there.
+fn no_instance(error: &wasmtime::Error) -> Ending {
+    tracing::error!(%error, "a run cannot begin: what its component is granted is not there");
+    Ending::Fault(Fault {
+        kind: FaultKind::Host,
+        message: "a directory that the tool is granted cannot be opened".to_owned(),
+    })
+}
+
 fn ending(target: &Target, returned: Returned, limits: &Limits) -> Ending {
     match returned {
         Returned::Tool(returned) => output::ending(returned, limits),
@@ -155,7 +167,8 @@ pub(crate) async fn list(
     terms: Terms,
 ) -> Result<Offer, (Reason, Ending)> {
     let (life, world) = Life::begin(terms);
-    let instance = Instance::new(room, component, life, world);
+    let instance = Instance::new(room, component, life, world)
+        .map_err(|error| (Reason::Init, no_instance(&error)))?;
     let mut asked = Reason::ListTools;
     let listed = instance
         .enter(async |entered, store| entered.list(store, &mut asked).await)
@@ -278,7 +291,12 @@ struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    fn new(room: &'a Room, component: &'a Fitted, life: Life, world: World) -> Self {
+    fn new(
+        room: &'a Room,
+        component: &'a Fitted,
+        life: Life,
+        world: World,
+    ) -> wasmtime::Result<Self> {
         let live = Live::new(Arc::clone(&room.live));
         let Life {
             grants,
@@ -291,14 +309,14 @@ impl<'a> Instance<'a> {
             replay_ms,
         } = life;
         let state = State::new(
-            room.wasi,
+            grants.wasi(room.wasi),
             &grants,
             &trail,
             world,
             printed_through,
             outside,
             control.clone(),
-        );
+        )?;
         let limits = grants.limits;
         let Place {
             engine,
@@ -342,14 +360,14 @@ impl<'a> Instance<'a> {
                 Box::pin(tokio::task::yield_now()),
             ))
         });
-        Self {
+        Ok(Self {
             form,
             store,
             control,
             trail,
             _slot: slot,
             _live: live,
-        }
+        })
     }
 
     /// Makes the instance and calls into it, until it returns, fails, or is stopped where it waits.

@@ -1,8 +1,8 @@
 //! All of this room behind one handle.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -19,7 +19,7 @@ use wasmtime::component::Component;
 use crate::artifact::{Artifact, Artifacts, Digest};
 use crate::compile::{ChildCommand, CompileLimits, Compiler};
 use crate::control::{Control, StopReason};
-use crate::ending::{Ended, Ending, FaultKind, RingText};
+use crate::ending::{Ended, Ending, Fault, FaultKind, RingText};
 use crate::epoch::Ticker;
 use crate::executor::RunKey;
 use crate::grants::Grants;
@@ -92,6 +92,8 @@ struct Inner {
     links: Links,
     /// For runs that are recorded, where others get another WASI.
     recorded: Option<Links>,
+    /// For runs that have directories of the host, made with the first of them.
+    host_links: OnceLock<Links>,
     bounds: Bounds,
     compiler: Compiler,
     artifacts: Arc<Artifacts>,
@@ -132,8 +134,22 @@ struct Ready {
     component: Fitted,
     /// The same for a run that is recorded, where that is not the same.
     recorded: Option<Fitted>,
+    native: Each<Component>,
+    /// Linked to the host's own file system, once a run has some of it.
+    on_host: OnceLock<Fitted>,
     imports: Vec<String>,
     manifest: Option<String>,
+}
+
+impl Ready {
+    /// The component, linked to the WASI of its sandbox or to the host's.
+    fn fitted(&self, is_usual: bool) -> Result<&Fitted, Refusal> {
+        if is_usual {
+            return Ok(&self.component);
+        }
+        let missing = || host("it is not linked to the host's files".into());
+        self.on_host.get().ok_or_else(missing)
+    }
 }
 
 impl Prepared {
@@ -307,6 +323,7 @@ impl Sandbox {
             },
             links,
             recorded,
+            host_links: OnceLock::new(),
             bounds,
             compiler: Compiler::new(child, compile_limits),
             artifacts: Arc::new(Artifacts::new(artifacts, artifact_key)),
@@ -468,13 +485,33 @@ impl Sandbox {
         let imports = link::imports(&component.own);
         let recorded = self.0.recorded.as_ref();
         let recorded = recorded.map(|links| links.fit(component)).transpose()?;
-        let component = self.0.links.fit(component)?;
         Ok(Prepared(Arc::new(Ready {
-            component,
+            component: self.0.links.fit(component)?,
             recorded,
+            native: component.clone(),
+            on_host: OnceLock::new(),
             imports,
             manifest,
         })))
+    }
+
+    /// Links a component to a WASI that is not the usual one here, if it is not yet.
+    fn link(&self, prepared: &Prepared, wasi: WasiKind) -> Result<(), Refusal> {
+        let ready = &prepared.0;
+        if wasi == self.0.room.wasi || ready.on_host.get().is_some() {
+            return Ok(());
+        }
+        let links = match self.0.host_links.get() {
+            Some(links) => links,
+            None => {
+                let links = Links::new(&self.0.room.engines, wasi)
+                    .map_err(|error| host(format!("linking the host's files: {error:#}")))?;
+                self.0.host_links.get_or_init(|| links)
+            }
+        };
+        let fitted = links.fit(&ready.native)?;
+        ready.on_host.get_or_init(|| fitted);
+        Ok(())
     }
 
     /// Asks a component for all that it lists: in one instance as large as a run's, with nobody to reach and
@@ -570,11 +607,27 @@ impl Sandbox {
         if is_recorded {
             room.wasi = WasiKind::Virtual;
         }
+        let wasi = terms.grants.wasi(room.wasi);
+        let is_usual = wasi == room.wasi;
+        let linked = if is_usual {
+            Ok(())
+        } else {
+            self.link(&prepared, wasi)
+        };
+        // Nothing in it holds this handle: a run must not keep the threads alive that it runs on.
         let called = async move {
             let ready = &prepared.0;
             let recorded = ready.recorded.as_ref().filter(|_| is_recorded);
-            let component = recorded.unwrap_or(&ready.component);
-            let run = run::call(&room, component, terms, &target);
+            let fitted = linked.and_then(|()| recorded.map_or_else(|| ready.fitted(is_usual), Ok));
+            let run = async {
+                match fitted {
+                    Ok(fitted) => run::call(&room, fitted, terms, &target).await,
+                    Err(refusal) => Ending::Fault(Fault {
+                        kind: FaultKind::Host,
+                        message: refusal.message,
+                    }),
+                }
+            };
             outside::witnessed(witness, run).await
         };
         let called = run::guarded(&trail, called, |ending| ending);

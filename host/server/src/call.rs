@@ -240,7 +240,7 @@ impl Server {
         if is_task || call.idempotency_key.is_some() {
             let reach = if is_task { Reach::Id } else { Reach::Again };
             let mut row = call.new_row(self.node.clone(), Status::default(), reach);
-            let recorder = self.settings.durable.then(|| {
+            let recorder = call.is_recorded(&self.settings).then(|| {
                 Recorder::new(&self.keys, call.id, self.node.clone(), Tape::default())
                     .mutated(self.mutant)
             });

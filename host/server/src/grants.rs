@@ -8,6 +8,7 @@ use longshore_catalog::store::StoreError;
 use longshore_policy::grant::Grant;
 use longshore_policy::pattern::HostPattern;
 use longshore_policy::policy::{Policy, Tenant};
+use longshore_sandbox::dirs;
 use serde_json::{Value, json};
 
 use crate::components::ChangeError;
@@ -85,6 +86,17 @@ impl Server {
             ))
             .into());
         }
+        let (mounts, own) = (grant.dirs.clone(), self.settings.own_dirs.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            mounts
+                .iter()
+                .try_for_each(|mount| dirs::check(&mount.host, &own))
+        });
+        match looked.await {
+            Ok(Ok(())) => {}
+            Ok(Err(unopened)) => return Err(refusal(unopened.to_string()).into()),
+            Err(panicked) => return Err(Refusal::new("host", panicked.to_string()).into()),
+        }
         let _alone = self.changing.lock().await;
         let registry = self.registry();
         let entry = registry.component(&name);
@@ -106,6 +118,24 @@ impl Server {
     /// The same for the only component of a process that keeps nothing, before it is there.
     pub fn grant_beforehand(&self, name: Name, grant: Grant) {
         self.grants.lock().insert(name, Ok(Arc::new(grant)));
+    }
+
+    /// Why a run of a component that begins now cannot be repeated.
+    pub(crate) fn volatile(&self, entry: &Entry<Loaded>) -> Vec<String> {
+        let mounts = entry.payload.policy();
+        let mounts = mounts.dirs.iter().map(|mount| {
+            format!(
+                "it has a directory of the host at {}, whose contents are not recorded",
+                mount.guest
+            )
+        });
+        entry
+            .component
+            .volatile
+            .iter()
+            .cloned()
+            .chain(mounts)
+            .collect()
     }
 
     /// What a component asks for, is granted, and has.

@@ -1,5 +1,6 @@
 //! What a server can be told, each with the reason for its default.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use longshore_policy::limits::Limits;
@@ -116,6 +117,8 @@ pub struct Settings {
     pub connections: usize,
     /// Tools on one page of a list.
     pub page: usize,
+    /// Directories of the server's own, which no component is granted.
+    pub own_dirs: Vec<PathBuf>,
     /// Whether a grant may name every host there is.
     pub any_host: bool,
     /// The bounds on one run.
@@ -183,6 +186,7 @@ impl Default for Settings {
             session_kept_bytes: 2 * 1024 * 1024,
             connections: 4_096,
             page: 100,
+            own_dirs: Vec::new(),
             any_host: false,
             limits: Limits::default(),
         }

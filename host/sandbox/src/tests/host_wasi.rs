@@ -48,6 +48,7 @@ fn state() -> State {
         outside,
         Control::default(),
     )
+    .unwrap()
 }
 
 #[tokio::test]

@@ -147,7 +147,8 @@ pub(super) fn scene(limits: &Limits, script: Script, journal: Journal) -> Scene 
         journal.printed_through,
         Arc::clone(&script) as _,
         Control::default(),
-    );
+    )
+    .unwrap();
     Scene {
         state,
         script,

@@ -42,7 +42,8 @@ fn talk(outside: Remembers) -> Talk {
         0,
         Arc::clone(&outside) as _,
         control.clone(),
-    );
+    )
+    .unwrap();
     Talk {
         state,
         outside,

@@ -174,7 +174,8 @@ async fn a_stop_ends_a_wait_and_a_cancel_does_not() {
         0,
         outside,
         control.clone(),
-    );
+    )
+    .unwrap();
     let timer = state.subscribe_duration(u64::MAX).unwrap();
     let stop = async {
         until("the wait", || tape.total().records > 0 && tape.calls() == 2).await;

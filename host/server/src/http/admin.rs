@@ -234,7 +234,7 @@ pub(crate) fn describe(server: &Server, entry: &Entry<Loaded>) -> Value {
         "completes": component.library.completes,
         "imports": component.imports,
         "policy": server.policy_shown(entry),
-        "volatile": component.volatile,
+        "volatile": server.volatile(entry),
         "static": source.is_static(),
         "source": source.as_str(),
         "installedAt": iso8601(component.installed_at_ms),

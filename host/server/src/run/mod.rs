@@ -53,6 +53,7 @@ use crate::admission::Place;
 use crate::clock;
 use crate::loaded::Loaded;
 use crate::server::Server;
+use crate::settings::Settings;
 use crate::wire;
 
 /// The host's behaviour that a guest can observe; grows when that changes.
@@ -101,6 +102,11 @@ pub(crate) struct CallFacts {
 }
 
 impl CallFacts {
+    /// Whether what it sees is recorded, so that it goes on after the death of its process.
+    pub(crate) fn is_recorded(&self, settings: &Settings) -> bool {
+        settings.durable && self.policy.dirs.is_empty()
+    }
+
     /// Whether this caller can be given a task in place of a result.
     pub(crate) fn may_become_task(&self) -> bool {
         self.caller.capabilities.tasks && self.task_mode != TaskMode::Never
@@ -567,7 +573,7 @@ impl Server {
             watch: started.watch.clone(),
             tape: tape.clone(),
             limits: call.policy.limits.clone(),
-            is_recorded: recorder.is_some() || self.settings.durable,
+            is_recorded: recorder.is_some() || call.is_recorded(&self.settings),
             earlier: earlier.clone(),
             stays: Arc::default(),
         };

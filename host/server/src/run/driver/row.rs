@@ -94,7 +94,7 @@ impl Driver {
             // It is of use for no longer than its rounds.
             row.retention_ms = row.retention_ms.min(self.server.settings.round_ms);
         }
-        if self.recorder.is_none() && self.server.settings.durable {
+        if self.recorder.is_none() && self.call.is_recorded(&self.server.settings) {
             let recorder = Recorder::new(
                 &self.server.keys,
                 self.call.id,

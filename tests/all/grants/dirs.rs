@@ -1,0 +1,335 @@
+//! Directories of the host: a guest stays in them, does there what it was granted, and its runs are not resumed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longshore_tests::guests;
+use longshore_tests::process::{Options, Server};
+use longshore_tests::wait;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{GRANT, NAME, granted, refused};
+
+/// What no guest may see, and what every guest must leave as it is.
+const SECRET: &str = "canary outside";
+
+/// A directory that is granted, and one beside it that is not.
+struct Tree {
+    whole: TempDir,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let whole = tempfile::tempdir().expect("a temporary folder can be made");
+        let tree = Self { whole };
+        for folder in ["inside/deep", "read-only", "outside"] {
+            fs::create_dir_all(tree.path(folder)).expect("it can be made");
+        }
+        for (file, text) in [
+            ("inside/note", "inside"),
+            ("inside/deep/note", "deep"),
+            ("read-only/note", "read"),
+            ("outside/canary", SECRET),
+        ] {
+            fs::write(tree.path(file), text).expect("it can be written");
+        }
+        let absolute = tree.path("outside");
+        for (link, target) in [
+            ("inside/up", Path::new("../outside")),
+            ("inside/up-file", Path::new("../outside/canary")),
+            ("inside/absolute", absolute.as_path()),
+            ("inside/chain", Path::new("up")),
+            ("inside/loop", Path::new("loop")),
+            ("inside/root", Path::new("/")),
+            ("inside/proc", Path::new("/proc/self")),
+            ("inside/fine", Path::new("deep/note")),
+            ("read-only/up", Path::new("../outside")),
+        ] {
+            symlink(target, tree.path(link)).expect("a link can be made");
+        }
+        let fifo = tree.path("inside/fifo");
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .expect("a pipe can be made");
+        std::os::unix::net::UnixListener::bind(tree.path("inside/socket"))
+            .expect("a socket can be made");
+        tree
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        // Granted paths are those that nothing resolves any further.
+        let real = self.whole.path().canonicalize().expect("it is there");
+        real.join(below)
+    }
+
+    fn grant(&self) -> Value {
+        json!({ "dirs": [
+            { "guest": "/data", "host": self.path("inside"), "access": "read-write" },
+            { "guest": "/look", "host": self.path("read-only") },
+        ] })
+    }
+
+    /// Every file outside, with its contents.
+    fn outside(&self) -> Vec<(PathBuf, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(self.path("outside")).expect("it is there") {
+            let path = entry.expect("it can be read").path();
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            found.push((path, text));
+        }
+        found
+    }
+}
+
+async fn served(tree: &Tree) -> Server {
+    let server = Server::start(Options::with_guests(&[NAME])).await;
+    let shown = granted(&server, &tree.grant()).await;
+    assert_eq!(
+        shown["inForce"]["dirs"].as_array().map(Vec::len),
+        Some(2),
+        "{shown}"
+    );
+    server
+}
+
+/// What the guest says of one thing that it does.
+async fn touch(server: &Server, what: &str, path: &str, to: &str) -> String {
+    let arguments = json!({ "what": what, "path": path, "to": to });
+    let result = server.client().call("touch", arguments).await;
+    let text = result["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{what} {path}: {result}"))
+        .to_owned()
+}
+
+#[tokio::test]
+async fn what_is_granted_can_be_used() {
+    let tree = Tree::new();
+    let server = served(&tree).await;
+    for (what, path, to, expected) in [
+        ("read", "/data/note", "", "read inside"),
+        ("read", "/data/deep/../note", "", "read inside"),
+        ("read", "/data/fine", "", "read deep"),
+        ("read", "/look/note", "", "read read"),
+        ("list", "/look", "", "listed note up"),
+        ("write", "/data/new", "written", "written"),
+        ("rename", "/data/new", "/data/deep/newer", "renamed"),
+        ("mkdir", "/data/folder", "", "made"),
+        ("link", "/data/note", "/data/folder/same", "linked"),
+        ("truncate", "/data/deep/newer", "", "truncated"),
+        ("remove", "/data/folder/same", "", "removed"),
+        ("rmdir", "/data/folder", "", "removed"),
+    ] {
+        assert_eq!(
+            touch(&server, what, path, to).await,
+            expected,
+            "{what} {path}"
+        );
+    }
+    assert_eq!(
+        fs::read_to_string(tree.path("inside/deep/newer")).expect("it is there"),
+        ""
+    );
+}
+
+#[tokio::test]
+async fn nothing_leads_out_of_what_is_granted() {
+    let tree = Tree::new();
+    let server = served(&tree).await;
+    let before = tree.outside();
+    let long = format!("/data/{}", "a/../".repeat(800));
+    let name = format!("/data/{}", "n".repeat(4096));
+    let outside = tree.path("outside/canary").display().to_string();
+    let rows = [
+        ("read", "/data/../outside/canary", ""),
+        ("read", "/data/deep/../../outside/canary", ""),
+        ("read", "/data/./.././outside//canary", ""),
+        ("read", &format!("{long}../outside/canary"), ""),
+        ("read", &name, ""),
+        ("read", &outside, ""),
+        ("read", "/etc/passwd", ""),
+        ("read", "/data/up/canary", ""),
+        ("read", "/data/up-file", ""),
+        ("read", "/data/absolute/canary", ""),
+        ("read", "/data/chain/canary", ""),
+        ("read", "/data/loop", ""),
+        ("read", "/data/root/etc/passwd", ""),
+        ("read", "/data/proc/environ", ""),
+        ("read", "/look/up/canary", ""),
+        ("list", "/", ""),
+        ("list", "/data/..", ""),
+        ("list", "/data/up", ""),
+        ("list", "/data/root", ""),
+        ("write", "/data/../outside/new", "x"),
+        ("write", "/data/up/new", "x"),
+        ("write", "/data/up-file", "x"),
+        ("write", "/data/absolute/canary", "x"),
+        ("truncate", "/data/up-file", ""),
+        ("truncate", "/data/up/canary", ""),
+        ("mkdir", "/data/up/folder", ""),
+        ("remove", "/data/up/canary", ""),
+        ("rename", "/data/note", "/data/../outside/note"),
+        ("rename", "/data/note", "/data/up/note"),
+        ("rename", "/data/up/canary", "/data/canary"),
+        ("rename", "/data/note", "/look/moved"),
+        ("link", "/data/up/canary", "/data/canary"),
+        ("link", "/data/note", "/data/up/note"),
+        ("link", &outside, "/data/canary"),
+        ("symlink", &outside, "/data/made"),
+        ("symlink", "/", "/data/made"),
+    ];
+    for (what, path, to) in rows {
+        let said = touch(&server, what, path, to).await;
+        assert!(said.starts_with("refused: "), "{what} {path} {to}: {said}");
+        assert!(!said.contains(SECRET), "{what} {path}: {said}");
+    }
+    // A link that says where it does not lead is made at most, and not followed.
+    for (target, link) in [
+        ("../outside/canary", "/data/made"),
+        ("../../outside", "/data/deep/made"),
+    ] {
+        let _made_or_refused = touch(&server, "symlink", target, link).await;
+        for path in [link.to_owned(), format!("{link}/canary")] {
+            let said = touch(&server, "read", &path, "").await;
+            assert!(said.starts_with("refused: "), "{path}: {said}");
+        }
+    }
+    assert_eq!(tree.outside(), before);
+    assert_eq!(
+        fs::read_to_string(tree.path("inside/note")).expect("it is there"),
+        "inside"
+    );
+}
+
+#[tokio::test]
+async fn what_is_to_be_looked_at_is_not_changed() {
+    let tree = Tree::new();
+    let server = served(&tree).await;
+    for (what, path, to) in [
+        ("write", "/look/note", "x"),
+        ("write", "/look/new", "x"),
+        ("truncate", "/look/note", ""),
+        ("mkdir", "/look/folder", ""),
+        ("remove", "/look/note", ""),
+        ("rename", "/look/note", "/look/other"),
+        ("rename", "/look/note", "/data/other"),
+        ("link", "/look/note", "/look/other"),
+        ("link", "/look/note", "/data/other"),
+        ("link", "/data/note", "/look/other"),
+        ("symlink", "note", "/look/other"),
+    ] {
+        let said = touch(&server, what, path, to).await;
+        assert!(said.starts_with("refused: "), "{what} {path} {to}: {said}");
+    }
+    let names: Vec<_> = fs::read_dir(tree.path("read-only"))
+        .expect("it is there")
+        .collect();
+    assert_eq!(names.len(), 2);
+    assert_eq!(
+        fs::read_to_string(tree.path("read-only/note")).expect("it is there"),
+        "read"
+    );
+}
+
+#[tokio::test]
+async fn what_only_looks_like_a_file_is_not_opened_and_holds_nobody_up() {
+    let tree = Tree::new();
+    let server = served(&tree).await;
+    // More of them than there are threads for waiting.
+    let (client, mut held) = (server.client(), Vec::new());
+    for _ in 0..40 {
+        for (what, path) in [
+            ("read", "/data/fifo"),
+            ("write", "/data/fifo"),
+            ("read", "/data/socket"),
+        ] {
+            held.push(touch(&server, what, path, "x").await);
+        }
+    }
+    assert!(
+        held.iter().all(|said| said.starts_with("refused: ")),
+        "{held:?}"
+    );
+    assert_eq!(
+        client.call("environment", json!({})).await["content"][0]["text"],
+        "{}"
+    );
+    wait::until(
+        "every instance to be gone",
+        Duration::from_secs(10),
+        || async { (server.figures().await["runs"]["liveStores"] == 0).then_some(()) },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_with_a_directory_of_the_host_is_volatile_and_says_so() {
+    let tree = Tree::new();
+    let mut server = Server::start(Options::default()).await;
+    let bytes = fs::read(guests::component(NAME)).expect("it is built");
+    assert_eq!(server.upload(NAME, bytes).await.status, 201);
+    let volatile = async |server: &Server| {
+        let component = server
+            .admin("GET", "/v1/components/explore", "")
+            .await
+            .json();
+        component["volatile"].as_array().map(Vec::len)
+    };
+    assert_eq!(volatile(&server).await, Some(0));
+    granted(&server, &tree.grant()).await;
+    assert_eq!(volatile(&server).await, Some(2));
+    let client = server.client();
+    let id = client.start("environment", json!({ "ask": true })).await;
+    client.until_status(&id, "input_required").await;
+    server.kill().await;
+    server.restart().await;
+    server.prepared().await;
+    let task = server.client().until_ended(&id).await;
+    assert_eq!(task["error"]["data"]["reason"], "interrupted", "{task}");
+    // Without it, all is as before.
+    granted(&server, &json!({})).await;
+    assert_eq!(volatile(&server).await, Some(0));
+}
+
+#[tokio::test]
+async fn only_a_directory_that_is_what_it_says_is_granted() {
+    let tree = Tree::new();
+    let server = Server::start(Options::with_guests(&[NAME])).await;
+    let own = server.data().canonicalize().expect("it is there");
+    let above = own.parent().expect("it lies somewhere").to_owned();
+    symlink(tree.path("inside"), tree.path("link")).expect("a link can be made");
+    for (path, word) in [
+        (tree.path("nowhere"), "cannot be opened"),
+        (tree.path("inside/note"), "is no directory"),
+        (tree.path("link"), "over a link"),
+        (tree.path("link/deep"), "over a link"),
+        (own.clone(), "the server's own"),
+        (own.join("artifacts"), "the server's own"),
+        (above, "the server's own"),
+    ] {
+        let grant = json!({ "dirs": [{ "guest": "/data", "host": path }] });
+        let reply = server.admin("PUT", GRANT, grant.to_string()).await;
+        if path.exists() || word == "cannot be opened" {
+            refused(&reply, 422, "grant", word);
+        } else {
+            assert_eq!(reply.status, 422, "{}", reply.json());
+        }
+    }
+    // One that goes later is no reason to run without it.
+    granted(&server, &tree.grant()).await;
+    fs::rename(tree.path("read-only"), tree.path("gone")).expect("it can be renamed");
+    let (_, error) = server
+        .client()
+        .error(
+            "tools/call",
+            json!({ "name": "touch", "arguments": { "what": "list", "path": "/" } }),
+        )
+        .await;
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("cannot be opened") && !message.contains("read-only"),
+        "{error}"
+    );
+}
