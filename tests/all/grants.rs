@@ -378,3 +378,35 @@ async fn what_has_nothing_to_clean_up_gets_no_time_for_it() {
         assert_eq!(log, Some(lines), "{manifest}: {shown}");
     }
 }
+
+#[tokio::test]
+async fn a_dry_run_says_what_would_be_and_changes_nothing() {
+    let server = uploaded(None).await;
+    granted(&server, &json!({ "env": { "A": "1", "B": "2" } })).await;
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let file = folder.path().join("explore.wasm");
+    std::fs::write(&file, with_manifest(NAME, "env = [\"A\"]")).expect("it can be written");
+    let file = file.to_str().expect("it is text");
+    let (code, shown) = says(&server, &["push", file, "--dry-run"]).await;
+    assert_eq!(code, 0, "{shown}");
+    for words in [
+        "explore could be installed; nothing was\n",
+        "asks for\n  env  A\n",
+        "is granted\n  env  A=1\n  env  B=2\n",
+        "has\n  env  A=1\n",
+    ] {
+        assert!(shown.contains(words), "{words:?} is missing: {shown}");
+    }
+    let both = json!({ "A": "1", "B": "2" });
+    assert_eq!(environment(&server.client()).await, both);
+    // Refused as an upload would be.
+    let (code, shown) = says(&server, &["push", file, "--dry-run", "--name", "other"]).await;
+    assert!(
+        code == 1 && shown.contains("name-collision"),
+        "{code} {shown}"
+    );
+    // And what was looked at is compiled again if it comes.
+    let (code, shown) = says(&server, &["push", file]).await;
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(environment(&server.client()).await, json!({ "A": "1" }));
+}

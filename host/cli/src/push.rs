@@ -27,6 +27,9 @@ pub(crate) struct Push {
     /// Compile it again though it was refused not long ago for what that took
     #[arg(long)]
     again: bool,
+    /// Only say what it would be and what it would have there
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -67,11 +70,15 @@ impl Push {
             .await
             .with_context(reading)
             .or_exit(Exit::Failed)?;
-        let query = if self.again { "?again=true" } else { "" };
-        let path = format!("{}{query}", component_path(&name));
+        let (again, dry_run) = (self.again, self.dry_run);
+        let path = format!("{}?again={again}&dry_run={dry_run}", component_path(&name));
         let uploaded = client.upload(&path, component).await;
         let receipt = uploaded.map_err(|failure| refused(&self.file, failure))?;
-        Ok(answered(receipt, describe_receipt))
+        Ok(if dry_run {
+            answered(receipt, describe_looked_at)
+        } else {
+            answered(receipt, describe_receipt)
+        })
     }
 }
 
@@ -128,6 +135,15 @@ pub(crate) fn stem(file: &Path) -> anyhow::Result<&str> {
         .and_then(|name| name.to_str())
         .with_context(|| format!("{} has no name that could be used", file.display()))?;
     Ok(stem.strip_suffix(".wasm").unwrap_or(stem))
+}
+
+/// What would have come of an upload.
+fn describe_looked_at(component: &Value) -> String {
+    let name = cell(component, "name");
+    format!(
+        "{name} could be installed; nothing was\n{}",
+        describe_component(component)
+    )
 }
 
 fn describe_receipt(receipt: &Value) -> String {

@@ -7,9 +7,11 @@ use longshore_catalog::library;
 use longshore_catalog::registry::{Entry, Registry};
 use longshore_catalog::store::{Installed, StoreError};
 use longshore_protocol::notification::Family;
+use serde_json::Value;
 
 use crate::clock;
 use crate::code::Code;
+use crate::http::admin;
 use crate::loaded::{Loaded, offered, ready};
 use crate::reason::Refusal;
 use crate::server::Server;
@@ -152,12 +154,26 @@ impl Server {
             .lock()
             .retain(|broken| broken.name != component.name);
         self.put_in_place(registry, &component.name);
-        let warnings = component.volatile.clone();
+        let warnings = self.warnings(&component);
         Ok(Receipt {
             component,
             installed,
             warnings,
         })
+    }
+
+    /// What an upload would be, if it can be accepted, with what it would be granted under that name. Nothing changes.
+    pub async fn look_at(&self, name: Name, bytes: Vec<u8>) -> Result<Value, ChangeError> {
+        self.refuse_static(&name)?;
+        let examined = self.examine(name, Arc::from(bytes), Source::Upload).await;
+        let (component, payload) = examined?;
+        let digest = component.digest.clone();
+        let would_fit = self.would_fit(&component, &payload);
+        let entry = Entry { component, payload };
+        let looked = would_fit.map(|()| admin::describe(self, &entry));
+        drop(entry);
+        self.let_go(&digest).await;
+        Ok(looked?)
     }
 
     /// Lets these bytes be compiled again, should they have been refused for what that took.
@@ -172,8 +188,15 @@ impl Server {
         (component.digest == *digest).then(|| Receipt {
             component: component.clone(),
             installed: Installed::Unchanged,
-            warnings: component.volatile.clone(),
+            warnings: self.warnings(component),
         })
+    }
+
+    fn warnings(&self, component: &Component) -> Vec<String> {
+        let registry = self.registry();
+        registry
+            .component(&component.name)
+            .map_or_else(Vec::new, |entry| self.volatile(entry))
     }
 
     /// Serves a component for as long as this process lives.
@@ -284,13 +307,18 @@ impl Server {
         examined
     }
 
-    /// Lets go of what was made for an upload that is not installed, unless somebody else needs it.
+    /// Why an upload is not installed, once what was made for it is let go of.
     async fn drop_upload(&self, digest: &Digest, error: ChangeError) -> ChangeError {
+        self.let_go(digest).await;
+        error
+    }
+
+    /// Lets go of what was made for an upload that is not installed, unless somebody else needs it.
+    async fn let_go(&self, digest: &Digest) {
         let is_needed = self.holds.has(digest);
         if !is_needed && let Err(error) = self.sandbox.forget(digest.as_str()).await {
-            tracing::warn!(%error, %digest, "native code of a refused component could not be deleted");
+            tracing::warn!(%error, %digest, "native code of a component that is not installed could not be deleted");
         }
-        error
     }
 
     /// The same of a component of the store, whose native code stays whatever comes of it.

@@ -62,6 +62,14 @@ impl Server {
         loaded.put_in_force(Policy::in_force(asked, grant, &tenant, own));
     }
 
+    /// Whether a component could be served under its name, with what that is granted.
+    pub(crate) fn would_fit(&self, component: &Component, loaded: &Loaded) -> Result<(), Refusal> {
+        let grant = self.granted(&component.name)?;
+        self.equip(loaded, &grant);
+        let checked = self.registry().check(component);
+        checked.map_err(|clash| Refusal::new("name-collision", clash.to_string()))
+    }
+
     /// The registry with a component that has what it is granted.
     pub(crate) fn extended(
         &self,

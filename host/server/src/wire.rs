@@ -159,7 +159,7 @@ pub(crate) fn outcome(
     if why == Some(StopReason::Expired) {
         return stopped(StopReason::Expired);
     }
-    let most = call.limits.result_bytes;
+    let most = call.policy.limits.result_bytes;
     match ending {
         Ending::Returned(result) => tool_result(call, &result, false, info),
         Ending::ToolFailed(result) => tool_result(call, &result, true, info),
@@ -269,7 +269,7 @@ fn tool_result(
     is_error: bool,
     info: &ServerInfo,
 ) -> Outcome {
-    let most = call.limits.result_bytes;
+    let most = call.policy.limits.result_bytes;
     let schema = call.output_schema.as_deref();
     completed(most, result_text(result, is_error, schema, most, info))
 }

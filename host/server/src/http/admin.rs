@@ -247,6 +247,9 @@ pub(super) struct InstallQuery {
     /// Whether what is remembered of an earlier attempt is put aside.
     #[serde(default)]
     again: bool,
+    /// Whether it is only looked at.
+    #[serde(default)]
+    dry_run: bool,
 }
 
 pub(super) async fn install(
@@ -256,7 +259,7 @@ pub(super) async fn install(
     request: Request,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let name = name(path)?;
-    let Query(InstallQuery { again }) = query.map_err(|rejection| {
+    let Query(InstallQuery { again, dry_run }) = query.map_err(|rejection| {
         let message = rejection.body_text();
         ApiError::new(StatusCode::BAD_REQUEST, RequestReason::Query, message)
     })?;
@@ -283,6 +286,13 @@ pub(super) async fn install(
     )
     .await?;
     let server = app.server.clone();
+    if dry_run {
+        let looked = whole(async move {
+            let _until_it_is_done = place;
+            server.look_at(name, bytes).await
+        });
+        return Ok((StatusCode::OK, Json(looked.await?)));
+    }
     let Receipt {
         component,
         installed,
@@ -311,7 +321,7 @@ pub(super) async fn install(
         "resources": component.library.resources.iter().map(|it| &it.uri).collect::<Vec<_>>(),
         "templates": component.library.templates.iter().map(|it| &it.uri_template).collect::<Vec<_>>(),
         "prompts": component.library.prompts.iter().map(|it| &it.name).collect::<Vec<_>>(),
-        "volatile": component.volatile,
+        "volatile": warnings,
         "warnings": warnings,
         "changed": installed != Installed::Unchanged,
     });

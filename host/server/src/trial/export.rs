@@ -6,8 +6,8 @@ use longshore_journal::record::Record;
 use longshore_journal::segment::{self, Header, Link, Reader};
 use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
-use longshore_protocol::capability::ClientCapabilities;
 use longshore_policy::policy::Policy;
+use longshore_protocol::capability::ClientCapabilities;
 use longshore_tasks::task::{State, Task};
 use serde::{Deserialize, Serialize};
 

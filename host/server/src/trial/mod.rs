@@ -194,7 +194,7 @@ async fn replay(
     here: &Limits,
 ) -> Result<Replayed, ExportError> {
     let (facts, capped) = export.facts(here)?;
-    let past = export.past(&facts.limits)?;
+    let past = export.past(&facts.policy.limits)?;
     let records = past.records.len();
     let is_whole = past
         .records
