@@ -15,7 +15,7 @@ pub(super) enum AtZero {
 use AtZero::{NoNumber, Refused, Serves};
 
 /// Settings that bound nothing: they say how fast and how often.
-pub(super) const NO_LIMITS: [(&str, AtZero); 25] = [
+pub(super) const NO_LIMITS: [(&str, AtZero); 26] = [
     ("listen", NoNumber),
     ("components.dir", NoNumber),
     ("components.poll_ms", Refused),
