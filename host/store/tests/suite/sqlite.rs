@@ -66,7 +66,7 @@ async fn a_newer_schema_is_refused() {
             error,
             OpenError::Newer {
                 found: 99,
-                known: 5,
+                known: 6,
                 ..
             }
         ),
