@@ -74,7 +74,7 @@ async fn a_newer_schema_is_refused() {
     );
     let said = error.to_string();
     assert!(
-        said.contains("schema 99") && said.contains("up to 5") && said.contains("newer longshore"),
+        said.contains("schema 99") && said.contains("up to 6") && said.contains("newer longshore"),
         "{said}"
     );
 }
