@@ -33,19 +33,18 @@ pub(crate) async fn of(data: &DataDir, store: &Sqlite, may_give_up: bool) -> any
     };
     let gives_up = is_other && unfinished > 0;
     if gives_up && !may_give_up {
-        let file = data.secret_file();
-        let is = if kept.is_some() {
-            "is another secret than"
-        } else {
-            "is missing, which is"
-        };
         let tasks = match unfinished {
             1 => "one unfinished task of this data was".to_owned(),
             some => format!("{some} unfinished tasks of this data were"),
         };
+        let is = if kept.is_some() {
+            "is another secret than the one that"
+        } else {
+            "is missing, the secret that"
+        };
         bail!(
-            "{} {is} the one that {tasks} sealed with: restore it from a backup, or give them up by starting with {GIVE_UP}",
-            file.display(),
+            "{} {is} {tasks} sealed with: restore it from a backup, or give them up by starting with {GIVE_UP}",
+            data.secret_file().display(),
         );
     }
     let secret = match kept {

@@ -207,6 +207,9 @@ pub(crate) enum Unusable {
         /// How many there should be.
         said: u64,
     },
+    /// What stands for all that is not kept any more is not there.
+    #[error("the journal begins at its segment {0}, and that has no restart point")]
+    NoStart(u64),
 }
 
 /// Opens every segment of a task.
@@ -234,6 +237,13 @@ pub(crate) fn open(
             epoch: segment.epoch,
             read: reader.read(number, &bytes)?,
         });
+    }
+    let begins = opened
+        .first()
+        .and_then(|segment| segment.read.records.first());
+    let is_start = matches!(begins, Some(first) if matches!(first.what, What::Checkpoint { .. }));
+    if row.journal.base > 0 && !is_start {
+        return Err(Unusable::NoStart(row.journal.base));
     }
     Ok((key, opened, reader.last()))
 }

@@ -52,9 +52,10 @@ impl From<Unusable> for CannotResume {
     fn from(unusable: Unusable) -> Self {
         let reason = match unusable {
             Unusable::NotRecorded | Unusable::HostAbi(_) => RunReason::Interrupted,
-            Unusable::Sealed(_) | Unusable::Unreadable(_) | Unusable::Short { .. } => {
-                RunReason::HostFault
-            }
+            Unusable::Sealed(_)
+            | Unusable::Unreadable(_)
+            | Unusable::Short { .. }
+            | Unusable::NoStart(_) => RunReason::HostFault,
         };
         Self::Never(reason, unusable.to_string())
     }
