@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-use longshore_server::regular;
+use longshore_sandbox::regular;
 
 /// More than any component or export is; settings say less.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
-use longshore_server::regular;
+use longshore_sandbox::regular;
 use uuid::Uuid;
 
 use crate::env;

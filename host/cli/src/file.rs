@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use longshore_server::regular;
+use longshore_sandbox::regular;
 use toml::{Table, Value};
 
 use crate::contents;

@@ -9,10 +9,11 @@ use std::hash::{Hash as _, Hasher};
 use std::io::{self, Read as _, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::OFlags;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
 use wasmtime::Engine;
 use wasmtime::component::Component;
+
+use crate::regular;
 
 /// Native code of a component that this program vouches for.
 pub struct Artifact(Vec<u8>);
@@ -166,7 +167,7 @@ impl Artifacts {
 
     fn open(&self, dir: &Dir, name: &str) -> io::Result<Artifact> {
         let mut bytes = Vec::new();
-        open_regular(dir, name)?
+        regular::open_in(dir, name)?
             .take(FILE_BYTES)
             .read_to_end(&mut bytes)?;
         let Some((seal, code)) = bytes.split_first_chunk::<SEAL>() else {
@@ -192,20 +193,6 @@ impl Artifacts {
         hasher.update(name.as_bytes());
         hasher.update(code);
         hasher.finalize()
-    }
-}
-
-/// Opens a file that somebody else may have put there: a pipe would wait for somebody who writes.
-pub(crate) fn open_regular(dir: &Dir, name: &str) -> io::Result<File> {
-    let no_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = dir.open_with(name, OpenOptions::new().read(true).custom_flags(no_waiting))?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is not a regular file",
-        ))
     }
 }
 

@@ -36,6 +36,7 @@ pub mod outside;
 mod pool;
 pub mod precheck;
 pub mod refusal;
+pub mod regular;
 mod ring;
 mod rules;
 mod run;

@@ -13,6 +13,7 @@ use wasmtime::Engine;
 use crate::artifact::{self, Digest, REFUSED};
 use crate::compile::CompileLimits;
 use crate::refusal::{Reason, Refusal};
+use crate::regular;
 
 /// A file larger than this is none of ours.
 const FILE_BYTES: u64 = 16 * 1024;
@@ -123,8 +124,8 @@ impl Memory {
 }
 
 fn read(dir: &Dir, name: &str) -> io::Result<(SystemTime, String)> {
-    let file = artifact::open_regular(dir, name)?;
-    let at = file.metadata()?.modified()?.into_std();
+    let file = regular::open_in(dir, name)?;
+    let at = file.metadata()?.modified()?;
     let mut text = String::new();
     file.take(FILE_BYTES).read_to_string(&mut text)?;
     Ok((at, text))

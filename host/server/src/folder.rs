@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use longshore_catalog::component::{Digest, Name};
+use longshore_sandbox::regular;
 use tokio::sync::Notify;
 
 use crate::components::{Broken, Source};
 use crate::reason::{Refusal, RequestReason};
-use crate::regular;
 use crate::server::Server;
 use crate::starting::File;
 

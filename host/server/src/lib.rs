@@ -33,7 +33,6 @@ pub mod polls;
 pub mod presence;
 pub mod reason;
 pub mod recovery;
-pub mod regular;
 pub(crate) mod requests;
 pub mod rounds;
 pub mod run;

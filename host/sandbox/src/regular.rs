@@ -5,6 +5,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use cap_std::fs::Dir;
+use cap_std::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 
 /// Opens a regular file. A pipe would wait for somebody who writes, a device may never end.
@@ -13,11 +15,22 @@ use rustix::fs::OFlags;
 ///
 /// As the system says, or [`io::ErrorKind::InvalidInput`] for anything else than a file.
 pub fn open(path: &Path) -> io::Result<File> {
-    let no_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(no_waiting)
-        .open(path)?;
+    let mut options = OpenOptions::new();
+    only(options.read(true).custom_flags(no_waiting()).open(path)?)
+}
+
+/// The same of a file in a directory that is open.
+pub(crate) fn open_in(dir: &Dir, name: &str) -> io::Result<File> {
+    let mut options = cap_std::fs::OpenOptions::new();
+    options.read(true).custom_flags(no_waiting());
+    only(dir.open_with(name, &options)?.into_std())
+}
+
+fn no_waiting() -> i32 {
+    i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default()
+}
+
+fn only(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
