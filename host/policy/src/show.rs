@@ -1,10 +1,14 @@
 //! Policies for people: one line for each thing, under a word for its kind.
 
+use std::collections::BTreeMap;
+
+use crate::env::EnvName;
 use crate::grant::Grant;
 use crate::http::Rule;
 use crate::limits::Named;
 use crate::manifest::Manifest;
 use crate::policy::Policy;
+use crate::secrets::Secret;
 
 /// Lines, each with the word for what it is about.
 pub type Lines = Vec<(&'static str, String)>;
@@ -40,6 +44,26 @@ fn cleanup(cleanup: bool) -> Lines {
     )
 }
 
+/// What every policy has lines for.
+fn common(
+    http: &[Rule],
+    dirs: impl IntoIterator<Item: ToString>,
+    env: impl IntoIterator<Item: ToString>,
+    secrets: &[Secret],
+) -> Lines {
+    let parts = [
+        lines("http", http.iter().map(rule)),
+        lines("dir", dirs),
+        lines("env", env),
+        lines("secret", secrets),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+fn values(env: &BTreeMap<EnvName, String>) -> impl Iterator<Item = String> {
+    env.iter().map(|(name, value)| format!("{name}={value}"))
+}
+
 impl Manifest {
     /// What is asked for.
     #[must_use]
@@ -52,15 +76,12 @@ impl Manifest {
             limits: named,
             cleanup: clean,
         } = self;
-        let http = http.iter().map(rule);
         let parts = [
-            lines("http", http),
-            lines("dir", dirs),
-            lines("env", env),
-            lines("secret", secrets),
+            common(http, dirs, env, secrets),
+            limits(named),
+            cleanup(*clean),
         ];
-        let rest = [limits(named), cleanup(*clean)];
-        parts.into_iter().chain(rest).flatten().collect()
+        parts.into_iter().flatten().collect()
     }
 }
 
@@ -76,16 +97,12 @@ impl Grant {
             limits: named,
             cleanup: clean,
         } = self;
-        let http = http.iter().map(rule);
-        let env = env.iter().map(|(name, value)| format!("{name}={value}"));
         let parts = [
-            lines("http", http),
-            lines("dir", dirs),
-            lines("env", env),
-            lines("secret", secrets),
+            common(http, dirs, values(env), secrets),
+            limits(named),
+            cleanup(*clean),
         ];
-        let rest = [limits(named), cleanup(*clean)];
-        parts.into_iter().chain(rest).flatten().collect()
+        parts.into_iter().flatten().collect()
     }
 }
 
@@ -102,18 +119,7 @@ impl Policy {
             limits: _,
             cleanup: clean,
         } = self;
-        let http = http.iter().map(rule);
-        let env = env.iter().map(|(name, value)| format!("{name}={value}"));
-        let parts = [
-            lines("http", http),
-            lines("dir", dirs),
-            lines("env", env),
-            lines("secret", secrets),
-        ];
-        parts
-            .into_iter()
-            .chain([cleanup(*clean)])
-            .flatten()
-            .collect()
+        let parts = [common(http, dirs, values(env), secrets), cleanup(*clean)];
+        parts.into_iter().flatten().collect()
     }
 }

@@ -69,12 +69,11 @@ impl Attending {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Release);
         let mut waits = self.waits.lock();
-        let asides = None;
-        waits
-            .entry(id)
-            .or_default()
-            .seats
-            .push(Seat { number, asides });
+        let seat = Seat {
+            number,
+            asides: None,
+        };
+        waits.entry(id).or_default().seats.push(seat);
         number
     }
 

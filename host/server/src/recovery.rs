@@ -93,16 +93,17 @@ impl Server {
             return Ok(());
         }
         tracing::warn!(task = %id, tool = row.pinned.tool, "a task was given up with the secret that it was sealed with");
-        let failure = wire::failure(
-            RunReason::Interrupted,
-            "the secret that this task was sealed with is lost, and its operator has given it up",
-        );
+        let why =
+            "the secret that this task was sealed with is lost, and its operator has given it up";
+        self.interrupt(row, why).await
+    }
+
+    async fn interrupt(&self, row: Task, why: &str) -> Result<(), StoreError> {
         let event = Event::Ended {
-            outcome: Outcome::Failed(failure),
+            outcome: Outcome::Failed(wire::failure(RunReason::Interrupted, why)),
             usage: row.usage,
         };
-        self.change(row, event).await?;
-        Ok(())
+        self.change(row, event).await.map(drop)
     }
 
     async fn take_over(&self, task: Unfinished) -> Result<Left, StoreError> {
@@ -124,15 +125,8 @@ impl Server {
             Err(error) => return Err(error),
         };
         if row.journal_key.is_none() {
-            let failure = wire::failure(
-                RunReason::Interrupted,
-                "the server stopped while it ran this task, and nothing was recorded of it",
-            );
-            let event = Event::Ended {
-                outcome: Outcome::Failed(failure),
-                usage: row.usage,
-            };
-            self.change(row, event).await?;
+            let why = "the server stopped while it ran this task, and nothing was recorded of it";
+            self.interrupt(row, why).await?;
             return Ok(Left::Interrupted);
         }
         let (row, died) = if is_owned {
