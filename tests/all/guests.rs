@@ -83,12 +83,7 @@ async fn every_example_answers_as_its_rows_say() {
     );
     // The server's own count: each row was one run, and no answer came from anywhere else.
     assert_eq!(started().await - before, rows.len() as u64);
-    wait::until(
-        "every instance to be gone",
-        Duration::from_secs(10),
-        || async { (server.figures().await["runs"]["liveStores"] == 0).then_some(()) },
-    )
-    .await;
+    server.until_live(0, Duration::from_secs(10)).await;
 }
 
 /// Every tool that is served, with the component that it comes from.

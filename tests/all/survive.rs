@@ -63,8 +63,5 @@ async fn until_parked(server: &Server, id: &str) {
 }
 
 async fn until_live(server: &Server, count: u64) {
-    wait::until(&format!("{count} instances to live"), SOON, || async {
-        (server.figures().await["runs"]["liveStores"] == count).then_some(())
-    })
-    .await;
+    server.until_live(count, SOON).await;
 }

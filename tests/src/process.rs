@@ -209,6 +209,17 @@ impl Server {
         self.admin("GET", "/v1/node", "").await.json()
     }
 
+    /// Waits until so many instances live.
+    ///
+    /// # Panics
+    /// If that does not come in time.
+    pub async fn until_live(&self, count: u64, time: Duration) {
+        wait::until(&format!("{count} instances to live"), time, || async {
+            (self.figures().await["runs"]["liveStores"] == count).then_some(())
+        })
+        .await;
+    }
+
     /// Uploads a component.
     pub async fn upload(&self, name: &str, bytes: impl Into<bytes::Bytes>) -> Reply {
         self.admin("PUT", &format!("/v1/components/{name}"), bytes)

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use longshore_tests::guests;
 use longshore_tests::process::{Options, Server};
-use longshore_tests::wait;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -256,12 +255,7 @@ async fn what_only_looks_like_a_file_is_not_opened_and_holds_nobody_up() {
         client.call("environment", json!({})).await["content"][0]["text"],
         "{}"
     );
-    wait::until(
-        "every instance to be gone",
-        Duration::from_secs(10),
-        || async { (server.figures().await["runs"]["liveStores"] == 0).then_some(()) },
-    )
-    .await;
+    server.until_live(0, Duration::from_secs(10)).await;
 }
 
 #[tokio::test]

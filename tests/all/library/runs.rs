@@ -6,7 +6,6 @@ use std::time::Duration;
 use longshore_tests::component::{Act, Behaviour, Library};
 use longshore_tests::events;
 use longshore_tests::process::{Options, Server};
-use longshore_tests::wait;
 use serde_json::{Value, json};
 
 use super::{prompts, read, resources, serving};
@@ -61,12 +60,7 @@ async fn a_run_that_goes_wrong_ends_by_its_reason() {
                 "{answer}"
             );
         }
-        wait::until(
-            "every instance to be gone",
-            Duration::from_secs(10),
-            || async { (server.figures().await["runs"]["liveStores"] == 0).then_some(()) },
-        )
-        .await;
+        server.until_live(0, Duration::from_secs(10)).await;
     }
 }
 
@@ -138,15 +132,9 @@ async fn who_leaves_ends_it() {
         let request = server.client().request(method, params);
         let address = server.address;
         let waiting = tokio::spawn(async move { events::open(address, &request).await });
-        wait::until("a run", Duration::from_secs(20), || async {
-            (server.figures().await["runs"]["liveStores"] == 1).then_some(())
-        })
-        .await;
+        server.until_live(1, Duration::from_secs(20)).await;
         waiting.abort();
-        wait::until("no run", Duration::from_secs(20), || async {
-            (server.figures().await["runs"]["liveStores"] == 0).then_some(())
-        })
-        .await;
+        server.until_live(0, Duration::from_secs(20)).await;
     }
 }
 

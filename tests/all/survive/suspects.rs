@@ -5,9 +5,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use longshore_tests::process::{Options, Server};
 use longshore_tests::wait;
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{SOON, cancel, shown, until_live};
+
+/// Lets the server die once more, and gives back the task as the next one has it.
+async fn die(server: &mut Server, id: &str) -> Value {
+    server.kill().await;
+    server.restart().await;
+    shown(server, id).await
+}
 
 #[tokio::test]
 async fn a_task_that_ran_at_four_deaths_is_set_aside_until_somebody_says_so() {
@@ -22,9 +29,7 @@ async fn a_task_that_ran_at_four_deaths_is_set_aside_until_somebody_says_so() {
         .await;
     for death in 1..=4 {
         until_live(&server, 1).await;
-        server.kill().await;
-        server.restart().await;
-        let task = shown(&server, &id).await;
+        let task = die(&mut server, &id).await;
         assert_eq!(task["status"], "working", "{death}: {task}");
         assert_eq!(task["quarantined"], death == 4, "{death}: {task}");
     }
@@ -135,9 +140,7 @@ async fn a_task_that_comes_further_each_time_is_never_set_aside() {
             })
             .await;
         }
-        server.kill().await;
-        server.restart().await;
-        let task = shown(&server, &id).await;
+        let task = die(&mut server, &id).await;
         assert_eq!(task["quarantined"], false, "{death}: {task}");
     }
     cancel(&server.client(), &id).await;
@@ -163,9 +166,7 @@ async fn a_task_that_waits_at_each_death_is_never_set_aside() {
             (runs["replaying"] == 0).then_some(())
         })
         .await;
-        server.kill().await;
-        server.restart().await;
-        let task = shown(&server, &id).await;
+        let task = die(&mut server, &id).await;
         assert_eq!(task["quarantined"], false, "{death}: {task}");
     }
     cancel(&server.client(), &id).await;
