@@ -2,134 +2,16 @@
 
 use core::fmt;
 use core::str::FromStr;
-use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::authority::{Authority, Malformed, Scheme};
+use crate::method::READS;
+pub use crate::method::{Method, Methods};
 use crate::network::Network;
 use crate::pattern::HostPattern;
-
-/// A method, as it stands in a request: `get` is not `GET`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Method(String);
-
-/// The longest that is registered has 17.
-const METHOD_BYTES: usize = 32;
-/// Methods that ask for something else than an answer: a tunnel, and the request itself with all that was put
-/// into it.
-const NEVER: [&str; 2] = ["CONNECT", "TRACE"];
-/// Methods that change nothing.
-const READS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
-
-impl Method {
-    /// The method as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    fn is_never_sent(&self) -> bool {
-        NEVER.iter().any(|never| self.0.eq_ignore_ascii_case(never))
-    }
-}
-
-impl FromStr for Method {
-    type Err = Malformed;
-
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let is_token =
-            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if (1..=METHOD_BYTES).contains(&text.len()) && text.bytes().all(is_token) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(Malformed::new(text, "is no HTTP method"))
-        }
-    }
-}
-
-impl TryFrom<String> for Method {
-    type Error = Malformed;
-
-    fn try_from(text: String) -> Result<Self, Malformed> {
-        text.parse()
-    }
-}
-
-impl From<Method> for String {
-    fn from(method: Method) -> Self {
-        method.0
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A set of methods. None has `CONNECT` or `TRACE`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Methods {
-    /// All others.
-    Every,
-    /// Those.
-    These(BTreeSet<Method>),
-}
-
-impl Default for Methods {
-    /// Those that change nothing.
-    fn default() -> Self {
-        Self::These(READS.iter().map(|&read| Method(read.to_owned())).collect())
-    }
-}
-
-impl Methods {
-    fn holds(&self, method: &Method) -> bool {
-        match self {
-            Self::Every => !method.is_never_sent(),
-            Self::These(these) => these.contains(method),
-        }
-    }
-
-    fn meet(&self, other: &Self) -> Option<Self> {
-        match (self, other) {
-            (Self::Every, methods) | (methods, Self::Every) => Some(methods.clone()),
-            (Self::These(one), Self::These(two)) => {
-                let both: BTreeSet<Method> = one.intersection(two).cloned().collect();
-                (!both.is_empty()).then_some(Self::These(both))
-            }
-        }
-    }
-
-    fn words(&self) -> Vec<String> {
-        match self {
-            Self::Every => vec!["*".to_owned()],
-            Self::These(these) => these.iter().map(ToString::to_string).collect(),
-        }
-    }
-
-    fn of_words(words: &[String]) -> Result<Self, BadRule> {
-        if words == ["*"] {
-            return Ok(Self::Every);
-        }
-        let these = words
-            .iter()
-            .map(|word| {
-                let method: Method = word.parse()?;
-                if method.is_never_sent() {
-                    return Err(BadRule::Never(method));
-                }
-                Ok(method)
-            })
-            .collect::<Result<BTreeSet<Method>, BadRule>>()?;
-        if these.is_empty() {
-            return Err(BadRule::NoMethods);
-        }
-        Ok(Self::These(these))
-    }
-}
+use crate::port;
+pub use crate::port::Port;
 
 /// What becomes of a request that may have been sent and whose answer was not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -166,7 +48,7 @@ pub struct Rule {
     /// To whom.
     pub host: HostPattern,
     /// To which port.
-    pub port: u16,
+    pub port: Port,
     /// By which methods.
     pub methods: Methods,
     /// Whether also those that should change nothing are taken to change something.
@@ -184,7 +66,7 @@ struct Written {
     #[serde(default)]
     scheme: Scheme,
     host: HostPattern,
-    port: Option<u16>,
+    port: Option<port::Written>,
     methods: Option<Vec<String>>,
     #[serde(default)]
     treat_as_write: bool,
@@ -231,8 +113,8 @@ impl TryFrom<Written> for Rule {
             in_doubt,
             networks,
         } = written;
-        let port = port.unwrap_or_else(|| scheme.port());
-        if port == 0 {
+        let port = port.map_or_else(|| Port::At(scheme.port()), Port::from);
+        if port == Port::At(0) {
             return Err(BadRule::NoPort);
         }
         Ok(Self {
@@ -253,7 +135,7 @@ impl From<Rule> for Written {
         Self {
             scheme: rule.scheme,
             host: rule.host,
-            port: Some(rule.port),
+            port: Some(rule.port.into()),
             methods: Some(rule.methods.words()),
             treat_as_write: rule.treat_as_write,
             in_doubt: rule.in_doubt,
@@ -285,7 +167,10 @@ impl FromStr for Rule {
         let behind = rest.rfind(']').map_or(0, |at| at + 1);
         let (host, port) = match rest[behind..].split_once(':') {
             Some((left, port)) => {
-                let port = port.parse().map_err(|_| form())?;
+                let port = match port {
+                    "*" => Port::Any,
+                    number => Port::At(number.parse().map_err(|_| form())?),
+                };
                 (&rest[..behind + left.len()], Some(port))
             }
             None => (rest, None),
@@ -293,7 +178,7 @@ impl FromStr for Rule {
         Self::try_from(Written {
             scheme,
             host: host.parse()?,
-            port,
+            port: port.map(port::Written::from),
             methods,
             treat_as_write: false,
             in_doubt: None,
@@ -306,7 +191,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let methods = self.methods.words().join(",");
         write!(f, "{methods} {}://{}", self.scheme, self.host)?;
-        if self.port != self.scheme.port() {
+        if self.port != Port::At(self.scheme.port()) {
             write!(f, ":{}", self.port)?;
         }
         Ok(())
@@ -318,13 +203,13 @@ impl Rule {
     /// other; the networks are the granted ones only.
     #[must_use]
     pub fn meet(granted: &Self, asked: &Self) -> Option<Self> {
-        if (granted.scheme, granted.port) != (asked.scheme, asked.port) {
+        if granted.scheme != asked.scheme {
             return None;
         }
         Some(Self {
             scheme: granted.scheme,
             host: granted.host.meet(&asked.host)?,
-            port: granted.port,
+            port: granted.port.meet(asked.port)?,
             methods: granted.methods.meet(&asked.methods)?,
             treat_as_write: granted.treat_as_write || asked.treat_as_write,
             in_doubt: granted.in_doubt.or(asked.in_doubt),
@@ -418,7 +303,7 @@ pub fn verdict<'r>(rules: &'r [Rule], target: &Target) -> Result<&'r Rule, Denie
                     scheme: *scheme,
                 },
             )
-        } else if rule.port != *port {
+        } else if !rule.port.holds(*port) {
             (
                 2,
                 Denied::Port {

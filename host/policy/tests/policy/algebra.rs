@@ -66,7 +66,7 @@ const HOSTS: [&str; 8] = [
     "d.test",
 ];
 const METHODS: [&str; 5] = ["", "GET ", "POST ", "GET,POST ", "* "];
-const PORTS: [&str; 2] = ["", ":81"];
+const PORTS: [&str; 3] = ["", ":81", ":*"];
 const PATHS: [&str; 3] = ["/a", "/b", "/c"];
 const NAMES: [&str; 3] = ["A", "B", "C"];
 

@@ -65,6 +65,31 @@ fn nothing_is_sent_that_no_rule_names() {
 }
 
 #[test]
+fn a_rule_may_be_for_every_port() {
+    let all = rules(&["http://a.test:*"]);
+    for (url, is_held) in [
+        ("http://a.test", true),
+        ("http://a.test:1", true),
+        ("http://a.test:65535", true),
+        ("https://a.test", false),
+        ("http://b.test", false),
+    ] {
+        assert_eq!(judged(&all, "GET", url).is_ok(), is_held, "{url}");
+    }
+    let meet = |granted: &str, asked: &str| {
+        let rule = |text: &str| text.parse::<Rule>().unwrap();
+        Rule::meet(&rule(granted), &rule(asked)).map(|rule| rule.to_string())
+    };
+    let at_81 = Some("GET,HEAD,OPTIONS http://a.test:81".to_owned());
+    assert_eq!(meet("http://a.test:*", "http://a.test:81"), at_81);
+    assert_eq!(meet("http://a.test:81", "http://a.test:*"), at_81);
+    let every = Some("GET,HEAD,OPTIONS http://a.test:*".to_owned());
+    assert_eq!(meet("http://a.test:*", "http://a.test:*"), every);
+    assert_eq!(meet("http://a.test:82", "http://a.test:81"), None);
+    assert!("http://a.test:x".parse::<Rule>().is_err());
+}
+
+#[test]
 fn a_denial_says_how_near_it_was() {
     let granted = rules(&["https://a.test", "http://a.test:81"]);
     for (method, url, expected) in [
