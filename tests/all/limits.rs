@@ -7,6 +7,7 @@ mod http;
 mod life;
 mod rows;
 mod runs;
+mod send;
 mod sessions;
 mod upload;
 
@@ -309,7 +310,15 @@ fn words_of_refusals_are_on_the_page() {
     let page = std::fs::read_to_string(guests::root().join("host/docs/reasons.md"))
         .expect("the page is there");
     // What is not refused has no reason.
-    let other = ["cut", "waits", "closed", "continued", "gone", "told no"];
+    let other = [
+        "cut",
+        "waits",
+        "closed",
+        "continued",
+        "gone",
+        "told no",
+        "timed-out",
+    ];
     for row in rows() {
         let is_there = page.contains(&format!("| `{}` | ", row.word));
         assert!(

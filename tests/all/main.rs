@@ -12,6 +12,7 @@ mod house;
 mod interop;
 mod library;
 mod limits;
+mod outgoing;
 mod restart;
 mod rounds;
 mod sessions;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use longshore_sandbox::sandbox::Sandbox;
+use longshore_server::egress::vault::Vault;
 use longshore_server::http::{Admin, bind};
 use longshore_server::marks::Marks;
 use longshore_server::mutant::Mutant;
@@ -92,6 +93,7 @@ impl Machine {
             settings: Settings::default(),
             keys: self.keys.clone(),
             marks: Marks::default(),
+            vault: Vault::default(),
             version: "0",
         });
         let bytes = tokio::fs::read(guests::component(self.guest)).await?;
@@ -118,6 +120,7 @@ impl Machine {
             settings: policy.settings(),
             keys: self.keys.clone(),
             marks: Marks::default(),
+            vault: Vault::default(),
             version: "0",
         };
         let server = Server::mutated(parts, mutant);

@@ -10,13 +10,14 @@ use async_trait::async_trait;
 use cap_std::fs::Dir;
 use longshore_catalog::component::Digest;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::http::{Failure, Outcome};
 use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
 use longshore_policy::policy::Policy;
 use longshore_sandbox::compile::{ChildCommand, CompileLimits};
 use longshore_sandbox::control::Control;
 use longshore_sandbox::journal::{Journal, MOST_RECORDED};
-use longshore_sandbox::outside::{Outside, OwnedChange, Said};
+use longshore_sandbox::outside::{Outgoing, Outside, OwnedChange, Said};
 use longshore_sandbox::precheck::Bounds;
 use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings, WasiKind};
 use longshore_sandbox::target::Target;
@@ -131,6 +132,10 @@ impl Outside for Nobody {
     fn log(&self, _said: Said, _level: LogLevel, _logger: Option<String>, _message: String) {}
 
     async fn settle(&self) {}
+
+    async fn send(&self, _request: Outgoing) -> Outcome {
+        Err(Failure::Refused)
+    }
 
     fn changed(&self, _change: OwnedChange) {}
 }

@@ -19,5 +19,6 @@ pub mod pipes;
 pub mod process;
 pub mod session;
 pub mod tap;
+pub mod target;
 pub mod usage;
 pub mod wait;

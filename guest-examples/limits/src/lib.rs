@@ -1,6 +1,7 @@
 //! A tool that breaks a rule of the sandbox on demand: each ends in an error with a name, and nobody else notices.
 
 mod reach;
+mod send;
 mod wasi;
 
 use std::hint::black_box;

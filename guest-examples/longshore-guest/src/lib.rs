@@ -23,6 +23,7 @@
 //! - [`result`]: what a tool answers, well or not.
 //! - [`task`] and [`ask`]: what [`Context`] does, as functions.
 //! - [`mod@resource`], [`mod@prompt`], [`completion`]: what those functions may return.
+//! - [`http`]: requests to others, as far as the operator lets them be sent. [`manifest!`]: what to ask the operator for.
 //! - [`changes`]: notices to the clients that listen.
 //! - [`mod@tool`]: the long form, for what the macro cannot say, such as a schema written by hand.
 //! - [`bindings`]: the contract itself, for what has no shorter form here.
@@ -37,6 +38,7 @@ pub mod changes;
 pub mod completion;
 mod context;
 mod export;
+pub mod http;
 mod panic;
 pub mod prompt;
 pub mod resource;
@@ -281,6 +283,33 @@ pub use longshore_guest_macros::Argument;
 /// );
 /// ```
 pub use longshore_guest_macros::Schema;
+
+/// Says what this component asks its operator for, in TOML. Nothing is granted by it: it is what may be granted at most.
+///
+/// ```
+/// longshore_guest::manifest!(
+///     r#"
+///     [[http]]
+///     host = "api.example.org"
+///     methods = ["GET", "POST"]
+///     "#
+/// );
+/// ```
+#[macro_export]
+macro_rules! manifest {
+    ($toml:expr) => {
+        const _: () = {
+            const TEXT: &[u8] = $toml.as_bytes();
+            #[cfg_attr(target_family = "wasm", unsafe(link_section = "longshore:manifest"))]
+            #[used]
+            static MANIFEST: [u8; TEXT.len()] = {
+                let mut bytes = [0; TEXT.len()];
+                bytes.copy_from_slice(TEXT);
+                bytes
+            };
+        };
+    };
+}
 
 /// What the macros use, and nobody else.
 #[doc(hidden)]

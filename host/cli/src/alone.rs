@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use longshore_server::components::ChangeError;
+use longshore_server::egress::vault::Vault;
 use longshore_server::marks::Marks;
+use longshore_server::policy::grant::Grant;
 use longshore_server::seal::Keys;
 use longshore_server::server::{Parts, Server};
 use longshore_store::memory::Memory;
 use serde_json::Value;
 
+use crate::allowed::{Allowed, granted_in};
 use crate::config::{Config, Told};
 use crate::contents;
+use crate::data::SECRETS;
 use crate::engine::{self, Cache};
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
@@ -34,7 +38,12 @@ pub(crate) struct Alone {
 impl Alone {
     /// A node with that component and nothing else. It keeps nothing but native code, and that only
     /// where a server of the same data directory keeps its own.
-    pub(crate) async fn with(file: &Path, told: &Told, config: Config) -> Result<Self, Failure> {
+    pub(crate) async fn with(
+        file: &Path,
+        told: &Told,
+        config: Config,
+        grant: Grant,
+    ) -> Result<Self, Failure> {
         let shown = file.display();
         let most = config.numbers.bounds().bytes as u64;
         let bytes = match contents::read_aside(file, most).await {
@@ -46,7 +55,7 @@ impl Alone {
                 .or_exit(Exit::Failed)?,
         };
         let name = stem(file).or_exit(Exit::Usage)?;
-        Self::of(file, name, bytes, told, config).await
+        Self::of(file, name, bytes, told, config, grant).await
     }
 
     /// The same of bytes that came out of a file.
@@ -56,8 +65,10 @@ impl Alone {
         bytes: Vec<u8>,
         told: &Told,
         config: Config,
+        grant: Grant,
     ) -> Result<Self, Failure> {
-        let cache = cache(&told.data()?);
+        let data = told.data()?;
+        let cache = cache(&data);
         let sandbox = engine::sandbox(&config.numbers, cache).or_exit(Exit::CannotStart)?;
         let store = Memory::default();
         let mut settings = config.numbers.server;
@@ -73,11 +84,14 @@ impl Alone {
             // Nothing that they seal outlives this process.
             keys: Keys::of_this_process(),
             marks: Marks::default(),
+            vault: Vault::in_directory(data.join(SECRETS)),
             version: env!("CARGO_PKG_VERSION"),
         });
-        let name = name
-            .parse()
-            .unwrap_or_else(|_| UNNAMED.parse().expect("it is the name of a component"));
+        let name = name.parse().unwrap_or_else(|_| {
+            let name = UNNAMED.parse();
+            name.expect("it is the name of a component")
+        });
+        server.grant_beforehand(&name, grant);
         let component = server
             .install_static(name, bytes)
             .await
@@ -133,6 +147,23 @@ pub(crate) struct Which {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) told: Told,
+    /// What the component may touch here, in a file, in TOML
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
+    #[command(flatten)]
+    allowed: Allowed,
+}
+
+impl Which {
+    /// A node with that component, which has what was granted for it here and nothing else.
+    pub(crate) async fn alone(self, config: Config) -> Result<Alone, Failure> {
+        let mut grant = match &self.grant {
+            Some(file) => granted_in(file).await?,
+            None => Grant::default(),
+        };
+        self.allowed.add_to(&mut grant)?;
+        Alone::with(&self.file, &self.told, config, grant).await
+    }
 }
 
 #[cfg(test)]

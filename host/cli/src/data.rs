@@ -13,6 +13,8 @@ use crate::env;
 use crate::keys::{ROOT_BYTES, RootSecret};
 
 /// The admin token's file, which the client side reads too.
+/// Where secrets are in a data directory.
+pub(crate) const SECRETS: &str = "secrets";
 const ADMIN_TOKEN: &str = "admin-token";
 /// A token longer than this is no token but another file.
 const TOKEN_BYTES: u64 = 4096;
@@ -91,6 +93,18 @@ impl DataDir {
     /// The file of what was on a thread when a server died.
     pub(crate) fn marks(&self) -> PathBuf {
         self.0.join("on-thread")
+    }
+
+    /// The directory of the secrets that requests of tools may carry.
+    pub(crate) fn secrets(&self) -> PathBuf {
+        self.0.join(SECRETS)
+    }
+
+    /// Keeps a secret that requests of tools may carry. A server that reads it meanwhile reads the old or the new one.
+    pub(crate) fn keep_secret_value(&self, name: &str, value: &str) -> anyhow::Result<()> {
+        let dir = self.secrets();
+        make_private_dir(&dir).with_context(|| format!("making {}", dir.display()))?;
+        make_private_file(&dir.join(name), value.as_bytes())
     }
 
     /// The file of the admin token.

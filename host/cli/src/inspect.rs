@@ -1,8 +1,9 @@
 //! `inspect`: what a component is, before anybody serves it.
 
+use longshore_server::policy::limits::Limits;
 use serde_json::Value;
 
-use crate::alone::{Alone, Which};
+use crate::alone::Which;
 use crate::config::Options;
 use crate::exit::Failure;
 use crate::exit::{Exit, OrExit as _};
@@ -21,9 +22,8 @@ pub(crate) struct Inspect {
 impl Inspect {
     pub(crate) async fn run(self) -> Result<Done, Failure> {
         trace::start(trace::PROMPT).or_exit(Exit::Usage)?;
-        let Which { file, told } = self.which;
-        let config = told.config(Options::default())?;
-        let mut component = Alone::with(&file, &told, config).await?.component;
+        let config = self.which.told.config(Options::default())?;
+        let mut component = self.which.alone(config).await?.component;
         // Nobody has installed it anywhere.
         if let Some(members) = component.as_object_mut() {
             members.shift_remove("installedAt");
@@ -51,12 +51,11 @@ fn describe(component: &Value) -> String {
             text.push_str(&format!("  needs a client with {}\n", needs.join(", ")));
         }
     }
-    text.push_str("\nlimits of a run\n");
-    let limits: Vec<(&str, Option<String>)> = component["limits"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| (name.as_str(), Some(value.to_string())))
+    text.push_str("\nlimits of a run, by their settings under limits.\n");
+    let limits: Limits = serde_json::from_value(component["limits"].clone()).unwrap_or_default();
+    let limits: Vec<(&str, Option<String>)> = limits
+        .named()
+        .map(|(name, value)| (name, Some(value.to_string())))
         .collect();
     for row in facts(&limits).lines() {
         text.push_str(&format!("  {row}\n"));

@@ -7,6 +7,7 @@
 //! (the commands that use it), `output` and `exit` (what people and programs get to see).
 
 mod admin;
+mod allowed;
 mod alone;
 mod answer;
 mod arguments;
@@ -31,6 +32,7 @@ mod relay;
 mod replay;
 mod run;
 mod secret;
+mod secrets;
 mod serve;
 mod settings;
 mod signals;
@@ -70,6 +72,7 @@ enum Verb {
     Replay(replay::Replay),
     Push(push::Push),
     Grant(grant::Grant),
+    Secret(secrets::Secret),
     #[command(subcommand)]
     Components(push::Components),
     #[command(subcommand)]
@@ -157,6 +160,7 @@ fn run(verb: Verb, as_json: bool) -> Result<Option<Done>, Failure> {
         Verb::Replay(replay) => wait_at_work(replay.run()).map(Some),
         Verb::Push(push) => wait(push.run()).map(Some),
         Verb::Grant(grant) => wait(grant.run()).map(Some),
+        Verb::Secret(secret) => secret.run().map(Some),
         Verb::Components(components) => wait(components.run()).map(Some),
         Verb::Tasks(tasks) => wait(tasks.run(as_json)).map(Some),
         Verb::Node(node) => wait(node.run()).map(Some),

@@ -1,12 +1,15 @@
 //! `replay`: an exported task once more, with nothing from outside.
 
+use std::path::PathBuf;
+
 use anyhow::Context as _;
+use longshore_server::policy::grant::Grant;
 use longshore_server::trial::export::Export;
 use serde_json::Value;
 
 use crate::Done;
-use crate::alone::{Alone, Which};
-use crate::config::Options;
+use crate::alone::Alone;
+use crate::config::{Options, Told};
 use crate::contents;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output::{self, cell};
@@ -17,14 +20,17 @@ use crate::trace;
 /// Shows what it printed and logged. Exit code 1 if it does not do what was recorded.
 #[derive(clap::Args)]
 pub(crate) struct Replay {
+    /// What `longshore tasks export` wrote
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
     #[command(flatten)]
-    which: Which,
+    told: Told,
 }
 
 impl Replay {
     pub(crate) async fn run(self) -> Result<Done, Failure> {
         trace::start(trace::PROMPT).or_exit(Exit::Usage)?;
-        let Which { file, told } = self.which;
+        let Self { file, told } = self;
         let text = contents::read_aside(&file, contents::MOST_BYTES)
             .await
             .with_context(|| format!("reading {}", file.display()))
@@ -34,7 +40,8 @@ impl Replay {
             .or_exit(Exit::Failed)?;
         let bytes = export.component().or_exit(Exit::Failed)?;
         let config = told.config(Options::default())?;
-        let Alone { server, .. } = Alone::of(&file, "replayed", bytes, &told, config).await?;
+        let Alone { server, .. } =
+            Alone::of(&file, "replayed", bytes, &told, config, Grant::default()).await?;
         let replayed = server.replay(&export).await.or_exit(Exit::Failed)?;
         let exit = if replayed.same {
             Exit::Ok

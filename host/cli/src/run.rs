@@ -78,13 +78,12 @@ impl Run {
         let mut stop = Stop::listen(Exit::Cancelled)
             .context("listening for signals")
             .or_exit(Exit::Failed)?;
-        let Which { file, told } = &self.which;
-        let config = told.config(Options::default())?;
+        let config = self.which.told.config(Options::default())?;
         let grace = Duration::from_millis(config.numbers.server.grace_ms);
         let mut line = StatusLine::new();
         line.show("compiling");
         let Alone { server, component } = tokio::select! {
-            alone = Alone::with(file, told, config) => alone?,
+            alone = self.which.alone(config) => alone?,
             () = stop.asked() => return Err(cancelled()),
         };
         line.clear();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use longshore_server::components::Source;
+use longshore_server::egress::vault::Vault;
 use longshore_server::folder::Folder;
 use longshore_server::http::{Admin, Bound, bind};
 use longshore_server::marks::Marks;
@@ -177,6 +178,7 @@ impl Serve {
             settings: config.numbers.server,
             keys: secret.run_keys(),
             marks: marks(&data),
+            vault: Vault::in_directory(data.secrets()),
             version: env!("CARGO_PKG_VERSION"),
         });
         runtime.block_on(async {
@@ -206,6 +208,9 @@ impl Serve {
                 () = stop.asked() => return Ok(()),
             };
             let address = bound.as_ref().map(Bound::address);
+            if let Some(address) = address {
+                ready.server.listens_at(address);
+            }
             let as_json = as_json && !self.stdio;
             say_ready(address, &data, &ready, as_json).or_exit(Exit::CannotStart)?;
             let relaying = relay::Open::serve(data.path(), |listener| {

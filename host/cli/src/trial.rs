@@ -52,11 +52,10 @@ impl Test {
             .context("listening for signals")
             .or_exit(Exit::Failed)?;
         let answers = answers(&self.answers).map_err(|fault| Failure::new(Exit::Usage, fault))?;
-        let Which { file, told } = &self.which;
-        let config = told.config(Options::default())?;
+        let config = self.which.told.config(Options::default())?;
         let mut status = StatusLine::new();
         status.show("compiling");
-        let Alone { server, component } = Alone::with(file, told, config).await?;
+        let Alone { server, component } = self.which.alone(config).await?;
         let tool = tool(&component, self.tool.as_deref())?;
         let arguments = arguments(
             &tool["inputSchema"],

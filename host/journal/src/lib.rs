@@ -6,6 +6,7 @@
 
 pub mod call;
 pub mod files;
+pub mod http;
 pub mod import;
 pub mod path;
 pub mod random;

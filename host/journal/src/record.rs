@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Answer, AskError, Question};
+use crate::http::{Outcome, Sent};
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +77,20 @@ pub enum What {
         /// The way to here.
         path: u32,
     },
+    /// A request was complete, and was sent after this was kept if it may change something.
+    Sent {
+        /// Which.
+        sent: Sent,
+        /// The way to here.
+        path: u32,
+    },
+    /// The guest could see what came of an exchange.
+    Came {
+        /// Which.
+        exchange: u64,
+        /// What.
+        outcome: Outcome,
+    },
 }
 
 impl What {
@@ -94,6 +109,11 @@ impl What {
             Self::Step { .. } => "step",
             Self::Checkpoint { .. } => "restart point",
             Self::Ended { .. } => "end",
+            Self::Sent { .. } => "request",
+            Self::Came { outcome: Ok(_), .. } => "response",
+            Self::Came {
+                outcome: Err(_), ..
+            } => "no response",
         }
     }
 
@@ -126,6 +146,11 @@ impl What {
             Self::Shown { shown, .. } => shown.message.as_ref().map_or(0, String::len),
             Self::Step { name, value, .. } => name.len() + value.0.len(),
             Self::Checkpoint { state, .. } => state.0.len(),
+            Self::Sent { sent, .. } => sent.method.len() + sent.url.len(),
+            Self::Came { outcome, .. } => match outcome {
+                Ok(response) => response.bytes(),
+                Err(failure) => failure.bytes(),
+            },
         }
     }
 }

@@ -16,6 +16,8 @@ struct Fresh {
     shown: Option<usize>,
     calls: u64,
     replaying: bool,
+    /// Requests under way that may change something.
+    writes: u64,
     total: Total,
 }
 
@@ -87,6 +89,16 @@ impl Tape {
     #[must_use]
     pub fn total(&self) -> Total {
         self.fresh().total
+    }
+
+    /// Requests that are under way and may change something. A run that is let go of now leaves them in doubt.
+    #[must_use]
+    pub fn writes_under_way(&self) -> u64 {
+        self.fresh().writes
+    }
+
+    pub(crate) fn set_writes(&self, writes: u64) {
+        self.fresh().writes = writes;
     }
 
     pub(crate) fn set_calls(&self, calls: u64) {

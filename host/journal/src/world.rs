@@ -14,6 +14,7 @@ pub use fault::{Divergence, Fault, Misuse};
 
 use self::replay::Replay;
 use crate::call::{Answer, AskError, Question, Request};
+use crate::http::{Outcome, Sent};
 use crate::import::Import;
 use crate::path::Path;
 use crate::random::Stream;
@@ -83,6 +84,8 @@ pub enum Wake {
     Time,
     /// The guest saw that it is cancelled.
     Cancelled,
+    /// Something came of an exchange, or is to be decided about one: [`World::comes`] and [`World::asks_here`] say what.
+    Exchange,
 }
 
 /// A question that was put, or is to be.
@@ -295,6 +298,7 @@ impl World {
                 self.cancelled = true;
                 Wake::Cancelled
             }
+            Some(What::Came { .. } | What::Asked { .. }) => return Ok(Some(Wake::Exchange)),
             _ if self.go_live()? => return Ok(None),
             _ => return Err(self.diverged("its wait has no end")),
         };
@@ -313,6 +317,8 @@ impl World {
                 self.cancelled = true;
                 self.push(What::Cancelled)
             }
+            // What came says so itself.
+            Wake::Exchange => Ok(()),
         }
     }
 
@@ -367,7 +373,67 @@ impl World {
         self.push(What::Answered(answers.clone()))
     }
 
+    /// What the guest sees next of its exchanges in this call, as far as that is recorded.
+    pub fn comes(&mut self) -> Option<(u64, Outcome)> {
+        let Some(What::Came { exchange, outcome }) = self.replay.at(self.calls) else {
+            return None;
+        };
+        let came = (*exchange, outcome.clone());
+        self.took();
+        Some(came)
+    }
+
+    /// Something has come of an exchange, and the guest sees it in this call.
+    pub fn came(&mut self, exchange: u64, outcome: &Outcome) -> Result<(), Fault> {
+        let outcome = outcome.clone();
+        self.push(What::Came { exchange, outcome })
+    }
+
+    /// So many requests that may change something are under way in this process.
+    pub fn note_writes(&self, under_way: u64) {
+        self.tape.set_writes(under_way);
+    }
+
+    /// The key of what was asked in this call, if the records say that something was.
+    #[must_use]
+    pub fn asks_here(&self) -> Option<&str> {
+        match self.replay.at(self.calls) {
+            Some(What::Asked { questions, .. }) => questions.first().map(|first| &*first.key),
+            _ => None,
+        }
+    }
+
+    /// Whether the outside is to be asked for what is not recorded.
+    pub fn is_live(&self) -> Result<bool, Fault> {
+        self.go_live()
+    }
+
     // What the guest lets out
+
+    /// A request is complete. Whether an earlier process has got so far with it, and may have sent it.
+    pub fn sends(&mut self, sent: &Sent) -> Result<bool, Fault> {
+        let path = self.path.stamp();
+        match self.replay.at(self.calls) {
+            Some(What::Sent {
+                sent: recorded,
+                path: stamp,
+            }) => {
+                if (recorded, *stamp) != (sent, path) {
+                    return Err(self.diverged("it sends another request"));
+                }
+                self.took();
+                Ok(true)
+            }
+            _ => {
+                if !self.go_live()? {
+                    return Err(self.diverged("it sends a request where it did not"));
+                }
+                let sent = sent.clone();
+                self.push(What::Sent { sent, path })?;
+                Ok(false)
+            }
+        }
+    }
 
     /// Whether the guest is further than it ever said that it was, also before the restart point that it began at; if so
     /// it is that far from now on. Whatever is not further is not let out.

@@ -1,6 +1,7 @@
 //! The bytes of a journal are the same for ever: one golden line for every kind of record.
 
 use longshore_journal::call::{Answer, Ask, AskError, Question};
+use longshore_journal::http::{Blob, Failure, Outcome, Response, Sent};
 use longshore_journal::record::{Bytes, Position, Record, Shown, What};
 use longshore_journal::segment::{Header, Link, Reader, Unreadable, link, write};
 
@@ -116,7 +117,54 @@ fn every_kind() -> Vec<(&'static str, What)> {
                 path: 7,
             },
         ),
+        (
+            "sent",
+            What::Sent {
+                sent: Sent {
+                    exchange: 3,
+                    method: "POST".into(),
+                    url: "https://e/".into(),
+                    body_bytes: 300,
+                    is_write: true,
+                },
+                path: 7,
+            },
+        ),
+        (
+            "came",
+            came(Ok(Response {
+                status: 200,
+                fields: vec![("a".into(), Blob::from(vec![1]))],
+                body: Blob::from(vec![2, 3]),
+            })),
+        ),
+        ("dns-timeout", came(Err(Failure::DnsTimeout))),
+        ("dns-error", came(Err(Failure::DnsError))),
+        (
+            "address-prohibited",
+            came(Err(Failure::AddressProhibited("a".into()))),
+        ),
+        ("refused", came(Err(Failure::Refused))),
+        ("connect-timeout", came(Err(Failure::ConnectTimeout))),
+        ("terminated", came(Err(Failure::Terminated))),
+        ("certificate", came(Err(Failure::Certificate("c".into())))),
+        ("tls", came(Err(Failure::Tls("t".into())))),
+        ("response-timeout", came(Err(Failure::ResponseTimeout))),
+        ("head-too-large", came(Err(Failure::HeadTooLarge(300)))),
+        ("body-too-large", came(Err(Failure::BodyTooLarge(300)))),
+        ("protocol", came(Err(Failure::Protocol))),
+        ("connection-limit", came(Err(Failure::ConnectionLimit))),
+        ("secret", came(Err(Failure::Secret("s".into())))),
+        ("outcome-unknown", came(Err(Failure::OutcomeUnknown))),
+        ("unfinished", came(Err(Failure::Unfinished))),
     ]
+}
+
+fn came(outcome: Outcome) -> What {
+    What::Came {
+        exchange: 3,
+        outcome,
+    }
 }
 
 fn header(previous: Link) -> Header {

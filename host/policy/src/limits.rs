@@ -55,6 +55,22 @@ pub struct Limits {
     pub journal_records: u64,
     /// What those may hold.
     pub journal_bytes: u64,
+    /// Exchanges over HTTP that are under way at once.
+    pub http_at_once: u64,
+    /// The body of one request.
+    pub http_request_bytes: u64,
+    /// The body of one response. All of it is kept in the journal.
+    pub http_response_bytes: u64,
+    /// The head of one response.
+    pub http_head_bytes: u64,
+    /// Until there is a connection.
+    pub http_connect_ms: u64,
+    /// From there until a response begins.
+    pub http_first_byte_ms: u64,
+    /// Between two pieces of a response.
+    pub http_between_bytes_ms: u64,
+    /// From the beginning of an exchange to its end.
+    pub http_exchange_ms: u64,
 }
 
 impl Default for Limits {
@@ -82,7 +98,40 @@ impl Default for Limits {
             step_bytes: MIB,
             journal_records: 200_000,
             journal_bytes: 64 * MIB,
+            http_at_once: 8,
+            http_request_bytes: MIB,
+            http_response_bytes: 4 * MIB,
+            http_head_bytes: 64 * KIB,
+            http_connect_ms: 10_000,
+            http_first_byte_ms: 60_000,
+            http_between_bytes_ms: 30_000,
+            http_exchange_ms: 600_000,
         }
+    }
+}
+
+impl Limits {
+    /// Each by the name of its setting behind `limits.`, in its unit.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mut limits = self.clone();
+        BOUNDS
+            .iter()
+            .map(move |bound| (bound.name, *(bound.place)(&mut limits) / bound.unit))
+    }
+
+    /// These, where they are above those lowered to them; and the settings by which they are.
+    #[must_use]
+    pub fn capped(&self, most: &Self) -> (Self, Vec<String>) {
+        let (mut capped, mut most) = (self.clone(), most.clone());
+        let mut keys = Vec::new();
+        for Bound { name, place, .. } in &BOUNDS {
+            let (value, most) = (place(&mut capped), *place(&mut most));
+            if most < *value {
+                *value = most;
+                keys.push(format!("limits.{name}"));
+            }
+        }
+        (capped, keys)
     }
 }
 
@@ -121,7 +170,7 @@ const fn bound(
 
 /// Every bound on a run.
 #[rustfmt::skip]
-pub const BOUNDS: [Bound; 21] = [
+pub const BOUNDS: [Bound; 29] = [
     bound("memory_mib", MIB, 256, |limits| &mut limits.memory_bytes),
     bound("table_elements", 1, MANY, |limits| &mut limits.table_elements),
     bound("instances", 1, MANY, |limits| &mut limits.instances),
@@ -143,6 +192,14 @@ pub const BOUNDS: [Bound; 21] = [
     bound("step_kib", KIB, TEXT_KIB, |limits| &mut limits.step_bytes),
     bound("journal_records", 1, 10 * MANY, |limits| &mut limits.journal_records),
     bound("journal_mib", MIB, 1024, |limits| &mut limits.journal_bytes),
+    bound("http_at_once", 1, 1_000, |limits| &mut limits.http_at_once),
+    bound("http_request_kib", KIB, TEXT_KIB, |limits| &mut limits.http_request_bytes),
+    bound("http_response_kib", KIB, TEXT_KIB, |limits| &mut limits.http_response_bytes),
+    bound("http_head_kib", KIB, 1024, |limits| &mut limits.http_head_bytes),
+    bound("http_connect_ms", 1, DAY_MS, |limits| &mut limits.http_connect_ms),
+    bound("http_first_byte_ms", 1, DAY_MS, |limits| &mut limits.http_first_byte_ms),
+    bound("http_between_bytes_ms", 1, DAY_MS, |limits| &mut limits.http_between_bytes_ms),
+    bound("http_exchange_ms", 1, DAY_MS, |limits| &mut limits.http_exchange_ms),
 ];
 
 /// Some bounds, by their names and in their units.

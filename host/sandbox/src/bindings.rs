@@ -40,6 +40,11 @@ pub(crate) mod wasi_world {
         imports: {
             "wasi:io/poll.poll": async | trappable,
             "wasi:io/poll.[method]pollable.block": async | trappable,
+            // These may have to ask what became of a request of an earlier process, or to keep one first.
+            "wasi:io/poll.[method]pollable.ready": async | trappable,
+            "wasi:http/outgoing-handler.handle": async | trappable,
+            "wasi:http/types.[static]outgoing-body.finish": async | trappable,
+            "wasi:http/types.[method]future-incoming-response.get": async | trappable,
             default: trappable,
         },
         trappable_error_type: {
@@ -69,10 +74,10 @@ pub(crate) mod wasi_world {
             "wasi:http/types.outgoing-response": http::Response,
             "wasi:http/types.incoming-request": none::IncomingRequest,
             "wasi:http/types.response-outparam": none::ResponseOutparam,
-            "wasi:http/types.incoming-response": none::IncomingResponse,
-            "wasi:http/types.incoming-body": none::IncomingBody,
-            "wasi:http/types.future-trailers": none::FutureTrailers,
-            "wasi:http/types.future-incoming-response": none::FutureIncomingResponse,
+            "wasi:http/types.incoming-response": http::Incoming,
+            "wasi:http/types.incoming-body": http::IncomingBody,
+            "wasi:http/types.future-trailers": http::Trailers,
+            "wasi:http/types.future-incoming-response": http::Future,
         },
         require_store_data_send: true,
     });

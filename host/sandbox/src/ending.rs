@@ -225,6 +225,8 @@ pub enum FaultKind {
     JournalLimit,
     /// More CPU time to repeat its past than that may take.
     ReplayLimit,
+    /// Nobody knows whether a request that may change something was carried out.
+    InDoubt,
     /// Our own fault.
     Host,
 }

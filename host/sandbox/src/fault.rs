@@ -43,6 +43,9 @@ pub(crate) enum Halt {
     /// It broke a rule of an interface of WASI.
     #[error("{0}")]
     Misuse(String),
+    /// Nobody knows whether something that it sent was carried out, and nobody is to decide.
+    #[error("{0}")]
+    InDoubt(String),
     /// The machine has no memory for it; the text is for our log.
     #[error("no memory: {0}")]
     NoMemory(String),
@@ -105,6 +108,7 @@ pub(crate) fn repeated(ending: Ending) -> Ending {
             | FaultKind::Nondeterminism
             | FaultKind::JournalLimit
             | FaultKind::ReplayLimit
+            | FaultKind::InDoubt
             | FaultKind::Host => fault,
         }),
         other => other,
@@ -120,6 +124,7 @@ fn classify(error: &Error) -> (FaultKind, String) {
             Halt::Hostcall(_) => FaultKind::HostcallLimit,
             Halt::Exit(_) => FaultKind::Exit,
             Halt::Misuse(_) => FaultKind::Trap,
+            Halt::InDoubt(_) => FaultKind::InDoubt,
             // A stop has an ending of its own, before this.
             Halt::Stopped(_) | Halt::Restart(_) | Halt::NoMemory(_) | Halt::Bug(_) => {
                 FaultKind::Host

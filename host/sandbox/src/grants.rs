@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use longshore_policy::dirs::Mount;
+use longshore_policy::http::Rule;
 use longshore_policy::limits::Limits;
 use longshore_policy::policy::Policy;
+use longshore_policy::secrets::Secret;
 
 use crate::sandbox::WasiKind;
 
@@ -16,6 +18,10 @@ pub(crate) struct Grants {
     pub(crate) env: Arc<[(String, String)]>,
     /// Directories of the host.
     pub(crate) mounts: Arc<[Mount]>,
+    /// Requests that are sent for it.
+    pub(crate) http: Arc<[Rule]>,
+    /// Secrets that those may carry.
+    pub(crate) secrets: Arc<[Secret]>,
 }
 
 impl Grants {
@@ -32,9 +38,8 @@ impl Grants {
     pub(crate) fn of(policy: Policy) -> Self {
         let Policy {
             version: _,
-            // No request is sent for a guest yet, so no secret goes anywhere either.
-            http: _,
-            secrets: _,
+            http,
+            secrets,
             // What becomes of a run that is cancelled is for whoever cancels it.
             cleanup: _,
             dirs,
@@ -46,6 +51,8 @@ impl Grants {
             limits,
             env: env.into_iter().map(value).collect(),
             mounts: dirs.into(),
+            http: http.into(),
+            secrets: secrets.into(),
         }
     }
 }

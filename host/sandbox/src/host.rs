@@ -1,6 +1,7 @@
 //! The imports of package `longshore:tool`, and the state of one run behind all imports.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longshore_journal::call::{
     Answer, Ask, AskError, AskKind, Change, LogLevel, Question, Request,
@@ -61,7 +62,7 @@ impl State {
         let limits = &grants.limits;
         let host_wasi = (kind == WasiKind::Host).then(|| {
             let (stdout, stderr) = (trail.stdout.clone(), trail.stderr.clone());
-            HostWasi::new(grants, stdout, stderr).map(Box::new)
+            HostWasi::new(grants, Arc::clone(&outside), stdout, stderr).map(Box::new)
         });
         Ok(Self {
             wasi: Wasi::new(grants, &world, trail.stdout.clone(), trail.stderr.clone()),
@@ -116,6 +117,11 @@ impl State {
         })
     }
 
+    /// A line of the log, as long as it may be.
+    pub(crate) fn log_line(&self, line: &str) -> String {
+        shorten(line, self.log_line_bytes)
+    }
+
     /// Whether what is printed and logged now was not kept before.
     pub(crate) fn is_news(&self) -> bool {
         self.world.calls() > self.printed_through
@@ -129,7 +135,13 @@ impl State {
         if let Some(wake) = self.world.wait(until)? {
             return Ok(wake);
         }
+        // The records may have ended with that wait.
+        if wakeable == Wakeable::ByNothing && self.settle_earlier().await? {
+            return Ok(Wake::Exchange);
+        }
         let wake = match wakeable {
+            // A run that has sent something stays until it knows what came of it.
+            _ if self.wasi.exchanges.is_waiting() => self.stay(until, wakeable).await,
             Wakeable::ByCancel => tokio::select! {
                 biased;
                 () = self.control.until_cancelled() => Wake::Cancelled,
@@ -144,6 +156,21 @@ impl State {
         self.go_on()?;
         self.world.woke(wake, self.outside.now_ms())?;
         Ok(wake)
+    }
+
+    /// Waits in this process, also for what comes of the guest's requests if it looks for that.
+    async fn stay(&mut self, until: u64, wakeable: Wakeable) -> Wake {
+        // Some clocks cannot count to the end of time.
+        const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+        let left = Duration::from_millis(until.saturating_sub(self.outside.now_ms())).min(FAR);
+        let looks = wakeable == Wakeable::ByNothing;
+        tokio::select! {
+            biased;
+            () = self.control.until_cancelled(), if wakeable == Wakeable::ByCancel => Wake::Cancelled,
+            _ = self.control.until_stopped() => Wake::Time,
+            () = self.wasi.exchanges.until_news(), if looks => Wake::Exchange,
+            () = tokio::time::sleep(left) => Wake::Time,
+        }
     }
 
     async fn answers(
@@ -162,10 +189,19 @@ impl State {
             return Ok(Err(AskError::CallCancelled));
         }
         self.clock()?;
-        let (until, before) = match self.world.ask(&questions, wait_ms)? {
-            Asked::Answered(answers) => return Ok(answers),
-            Asked::Live { until, before } => (until, before),
-        };
+        match self.world.ask(&questions, wait_ms)? {
+            Asked::Answered(answers) => Ok(answers),
+            Asked::Live { until, before } => self.put(questions, until, before).await,
+        }
+    }
+
+    /// Puts questions to whoever called, and records what comes back.
+    pub(crate) async fn put(
+        &mut self,
+        questions: Vec<Question>,
+        until: Option<u64>,
+        before: bool,
+    ) -> Result<Result<Vec<Answer>, AskError>> {
         let asked = questions.len();
         let answers = tokio::select! {
             biased;
@@ -197,8 +233,19 @@ impl State {
         Ok(())
     }
 
+    /// What is left out when the run is repeated, or begins behind it, must not hold half of an exchange.
+    fn has_no_request_open(&self, when: &str) -> Result<()> {
+        if self.wasi.exchanges.is_open() {
+            let message = format!(
+                "{when} while a request is under way: take its response or let go of it first"
+            );
+            return Err(Halt::Misuse(message).into());
+        }
+        Ok(())
+    }
+
     /// A guest that is to stop gets no more answers.
-    fn go_on(&self) -> Result<()> {
+    pub(crate) fn go_on(&self) -> Result<()> {
         match self.control.stopped() {
             Some(reason) => Err(Halt::Stopped(reason).into()),
             None => Ok(()),
@@ -342,7 +389,7 @@ impl wit::Host for State {
         })?;
         let said = self.says()?;
         if self.is_news() {
-            let message = shorten(&message, self.log_line_bytes);
+            let message = self.log_line(&message);
             self.outside.log(said, level, logger, message);
         }
         Ok(())
@@ -350,6 +397,7 @@ impl wit::Host for State {
 
     async fn step_begin(&mut self, name: String) -> Result<Option<Vec<u8>>> {
         self.request(&Request::StepBegin(&name))?;
+        self.has_no_request_open("a step begins")?;
         let done = self.world.step_begin(&name)?;
         self.wasi.keep_still(done.is_none());
         Ok(done)
@@ -360,6 +408,7 @@ impl wit::Host for State {
             name: &name,
             value: &value,
         })?;
+        self.has_no_request_open("a step ends")?;
         self.world.step_end(&value)?;
         self.wasi.keep_still(false);
         // The guest may take it as done from here on.
@@ -371,6 +420,7 @@ impl wit::Host for State {
 impl restart_points::Host for State {
     async fn checkpoint(&mut self, state: Vec<u8>) -> Result<()> {
         self.request(&Request::Checkpoint(&state))?;
+        self.has_no_request_open("a restart point is saved")?;
         self.world.checkpoint(&state)?;
         self.outside.settle().await;
         // What comes after is what a later process would do: it must not know what this instance knows.

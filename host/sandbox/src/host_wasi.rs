@@ -1,5 +1,13 @@
-//! The engine's own WASI 0.2: everything is there, and nothing leads outside but to directories that were granted. Its clocks and random numbers are the machine's, so that a run cannot be repeated.
+//! The engine's own WASI 0.2: everything is there, and nothing leads outside but to directories and hosts that were granted. Its clocks and random numbers are the machine's, so that a run cannot be repeated.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use longshore_journal::call::LogLevel;
+use longshore_journal::http::Failure;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
@@ -8,7 +16,10 @@ use wasmtime_wasi_http::{
 use crate::dirs;
 use crate::grants::Grants;
 use crate::host::State;
+use crate::outside::{Outgoing, Outside, Said};
 use crate::ring::Ring;
+use crate::rules::shorten;
+use crate::wasi::http::{Asked, LOGGER, Refused, Terms, Timeouts};
 
 /// One list of HTTP fields. A guest may hold as many lists as handles, and each stands in host memory.
 const HTTP_FIELD_BYTES: usize = 8 * 1024;
@@ -19,17 +30,24 @@ const HTTP_CHUNK_BYTES: usize = 4 * 1024;
 pub(crate) struct HostWasi {
     context: WasiCtx,
     http: WasiHttpCtx,
-    no_http: NoHttp,
+    requests: Requests,
     table: ResourceTable,
 }
 
 impl HostWasi {
     /// No arguments or sockets, and just the environment and the directories that were granted; stdin is at its end.
-    pub(crate) fn new(grants: &Grants, stdout: Ring, stderr: Ring) -> wasmtime::Result<Self> {
+    pub(crate) fn new(
+        grants: &Grants,
+        outside: Arc<dyn Outside>,
+        stdout: Ring,
+        stderr: Ring,
+    ) -> wasmtime::Result<Self> {
         let Grants {
             limits,
             env,
             mounts,
+            http: _,
+            secrets: _,
         } = grants;
         let mut context = WasiCtx::builder();
         context
@@ -41,6 +59,7 @@ impl HostWasi {
             .allow_udp(false)
             .allow_ip_name_lookup(false);
         dirs::preopen(&mut context, mounts)?;
+        let requests = Requests::new(grants, outside);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELD_BYTES);
         let mut table = ResourceTable::new();
@@ -48,7 +67,7 @@ impl HostWasi {
         Ok(Self {
             context: context.build(),
             http,
-            no_http: NoHttp,
+            requests,
             table,
         })
     }
@@ -76,37 +95,169 @@ impl WasiHttpView for State {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         let HostWasi {
             http,
-            no_http,
+            requests,
             table,
             ..
         } = host(self);
         WasiHttpCtxView {
-            hooks: no_http,
+            hooks: requests,
             table,
             ctx: http,
         }
     }
 }
 
-/// Denies every request.
-struct NoHttp;
+/// Sends what is granted, as any other run's; but nothing is recorded, and nobody knows later what was sent.
+struct Requests {
+    terms: Terms,
+    outside: Arc<dyn Outside>,
+    under_way: Arc<Semaphore>,
+    log_line_bytes: u64,
+    made: u64,
+}
 
 type Sent = (
     http::Response<WasiBody>,
     Box<dyn Future<Output = Result<(), Error>> + Send>,
 );
 
-impl WasiHttpHooks for NoHttp {
+impl Requests {
+    fn new(grants: &Grants, outside: Arc<dyn Outside>) -> Self {
+        let terms = Terms::of(grants);
+        let at_once = usize::try_from(terms.at_once).unwrap_or(Semaphore::MAX_PERMITS);
+        Self {
+            under_way: Arc::new(Semaphore::new(at_once)),
+            log_line_bytes: grants.limits.log_line_bytes,
+            terms,
+            outside,
+            made: 0,
+        }
+    }
+
+    fn refuse(&self, why: &str, error: Error) -> Error {
+        let line = format!("a request was not sent: {why}");
+        let said = Said {
+            call: self.made,
+            is_sure: false,
+        };
+        let message = shorten(&line, self.log_line_bytes);
+        let logger = Some(LOGGER.to_owned());
+        self.outside.log(said, LogLevel::Warning, logger, message);
+        error
+    }
+
+    /// The request that is to be sent, and its place among those under way.
+    fn admit(
+        &mut self,
+        head: &http::request::Parts,
+        options: Option<RequestOptions>,
+    ) -> Result<(Outgoing, OwnedSemaphorePermit), Error> {
+        self.made += 1;
+        let ns = |time: Option<Duration>| {
+            time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+        };
+        let timeouts = options.map_or_else(Timeouts::default, |options| Timeouts {
+            connect: ns(options.connect_timeout),
+            first_byte: ns(options.first_byte_timeout),
+            between_bytes: ns(options.between_bytes_timeout),
+        });
+        let fields = head.headers.iter();
+        let asked = Asked {
+            method: head.method.as_str(),
+            scheme: head.uri.scheme_str(),
+            authority: head
+                .uri
+                .authority()
+                .map_or("", |authority| authority.as_str()),
+            path: match head.uri.path_and_query() {
+                Some(path) => path.as_str().to_owned(),
+                None => "/".to_owned(),
+            },
+            fields: fields
+                .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+                .collect(),
+            timeouts,
+        };
+        let judged = self.terms.judge(self.made, asked);
+        let judged = judged.map_err(|refusal| {
+            let error = match refusal.what {
+                Refused::Denied => Error::HttpRequestDenied,
+                Refused::Method => Error::HttpRequestMethodInvalid,
+                Refused::Uri => Error::HttpRequestUriInvalid,
+                Refused::Body => Error::HttpRequestBodySize(None),
+                Refused::TooMany => Error::ConnectionLimitReached,
+            };
+            self.refuse(&refusal.why, error)
+        })?;
+        match Arc::clone(&self.under_way).try_acquire_owned() {
+            Ok(place) => Ok((judged.outgoing, place)),
+            Err(_) => {
+                let why = format!("{} exchanges are under way already", self.terms.at_once);
+                Err(self.refuse(&why, Error::ConnectionLimitReached))
+            }
+        }
+    }
+}
+
+impl WasiHttpHooks for Requests {
     fn send_request(
         &mut self,
-        _request: http::Request<WasiBody>,
-        _options: Option<RequestOptions>,
-        _processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
-        Box::new(std::future::ready(Err(Error::HttpRequestDenied)))
+        let (head, body) = request.into_parts();
+        let admitted = self.admit(&head, options);
+        let most = self.terms.budget.each;
+        let outside = Arc::clone(&self.outside);
+        Box::new(async move {
+            let (mut outgoing, place) = admitted?;
+            let most_here = usize::try_from(most).unwrap_or(usize::MAX);
+            let body = Limited::new(body, most_here).collect().await;
+            let body = body.map_err(|_| Error::HttpRequestBodySize(Some(most)))?;
+            outgoing.body = body.to_bytes();
+            let outcome = outside.send(outgoing).await;
+            drop(place);
+            let received = outcome.map_err(|failure| error(&failure))?;
+            let mut response = http::Response::builder().status(received.status);
+            for (name, value) in &received.fields {
+                response = response.header(name, &value[..]);
+            }
+            let body = Full::new(Bytes::copy_from_slice(&received.body));
+            let body = WasiBody::new(body.map_err(|never| match never {}));
+            let response = response.body(body).map_err(|_| Error::HttpProtocolError)?;
+            Ok((response, processed))
+        })
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
         HTTP_CHUNK_BYTES
+    }
+}
+
+/// The same as the guests of the other WASI are told.
+fn error(failure: &Failure) -> Error {
+    match failure {
+        Failure::DnsTimeout => Error::DnsTimeout,
+        Failure::DnsError => Error::DnsError {
+            rcode: None,
+            info_code: None,
+        },
+        Failure::AddressProhibited(_) => Error::DestinationIpProhibited,
+        Failure::Refused => Error::ConnectionRefused,
+        Failure::ConnectTimeout => Error::ConnectionTimeout,
+        Failure::Terminated => Error::ConnectionTerminated,
+        Failure::Certificate(_) => Error::TlsCertificateError,
+        Failure::Tls(_) => Error::TlsProtocolError,
+        Failure::ResponseTimeout => Error::HttpResponseTimeout,
+        Failure::HeadTooLarge(most) => {
+            Error::HttpResponseHeaderSectionSize(u32::try_from(*most).ok())
+        }
+        Failure::BodyTooLarge(most) => Error::HttpResponseBodySize(Some(*most)),
+        Failure::Protocol => Error::HttpProtocolError,
+        Failure::ConnectionLimit => Error::ConnectionLimitReached,
+        Failure::Secret(_) | Failure::OutcomeUnknown | Failure::Unfinished => {
+            Error::InternalError(Some(failure.to_string()))
+        }
     }
 }

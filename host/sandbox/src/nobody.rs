@@ -4,11 +4,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::http::{Failure, Outcome};
 use longshore_journal::world::Origin;
 use tokio::time::Instant;
 
 use crate::journal::MOST_RECORDED;
-use crate::outside::{Outside, OwnedChange, Said};
+use crate::outside::{Outgoing, Outside, OwnedChange, Said};
 
 /// Nobody is there; only time passes.
 pub(crate) struct Nobody {
@@ -79,6 +80,10 @@ impl Outside for Nobody {
     fn log(&self, _said: Said, _level: LogLevel, _logger: Option<String>, _message: String) {}
 
     async fn settle(&self) {}
+
+    async fn send(&self, _request: Outgoing) -> Outcome {
+        Err(Failure::Refused)
+    }
 
     fn changed(&self, _change: OwnedChange) {}
 }

@@ -5,7 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::http::Outcome;
+use longshore_policy::authority::{Authority, Scheme};
+use longshore_policy::http::Method;
+use longshore_policy::network::Network;
+use longshore_policy::secrets::Secret;
 
 /// The far side of a guest's imports. One value serves one run. Texts come as the guest gave them, cut
 /// or refused by the run's limits before they get here. A run that is repeated shows its status again,
@@ -53,6 +59,10 @@ pub trait Outside: Send + Sync + 'static {
     /// Returns once all that was recorded so far survives this process.
     async fn settle(&self);
 
+    /// Sends a request that the run's policy lets be sent, and returns when all of its response is there. Letting go
+    /// of it breaks the exchange off.
+    async fn send(&self, request: Outgoing) -> Outcome;
+
     /// What the component says has changed.
     fn changed(&self, change: OwnedChange);
 
@@ -60,6 +70,50 @@ pub trait Outside: Send + Sync + 'static {
     fn witness(&self) -> Option<Arc<dyn Witness>> {
         None
     }
+}
+
+/// A request of a guest: complete, judged by its policy, and not sent yet.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// Names the exchange within its call, the same in every process.
+    pub exchange: u64,
+    /// What is to be done.
+    pub method: Method,
+    /// How it travels.
+    pub scheme: Scheme,
+    /// To whom: this host is resolved, once, and dialled.
+    pub authority: Authority,
+    /// Path and query, beginning with a slash.
+    pub path: String,
+    /// Fields as the guest gave them, names in lower case.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// The whole body.
+    pub body: Bytes,
+    /// Networks that are not public and may be dialled all the same.
+    pub networks: Vec<Network>,
+    /// Secrets that this host may see.
+    pub secrets: Vec<Secret>,
+    /// Whether it carries a key by which its target can tell that it is the same again.
+    pub is_keyed: bool,
+    /// What it may take.
+    pub bounds: Bounds,
+}
+
+/// What an exchange may take, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Until there is a connection, with TLS if that is wanted.
+    pub connect_ms: u64,
+    /// From there until the head of the response.
+    pub first_byte_ms: u64,
+    /// Between two pieces of the body.
+    pub between_bytes_ms: u64,
+    /// In all.
+    pub whole_ms: u64,
+    /// The head of the response.
+    pub head_bytes: u64,
+    /// The body of the response.
+    pub body_bytes: u64,
 }
 
 /// Who is told when a run is on a thread.

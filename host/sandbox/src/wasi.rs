@@ -36,6 +36,7 @@ pub(crate) struct Wasi {
     stderr: Ring,
     env: Arc<[(String, String)]>,
     random_bytes: u64,
+    pub(crate) exchanges: http::Exchanges,
 }
 
 impl Wasi {
@@ -54,6 +55,7 @@ impl Wasi {
             stderr,
             env: Arc::clone(&grants.env),
             random_bytes: limits.random_bytes,
+            exchanges: http::Exchanges::new(grants),
         }
     }
 }

@@ -124,8 +124,8 @@ impl Server {
     }
 
     /// The same for the only component of a process that keeps nothing, before it is there.
-    pub fn grant_beforehand(&self, name: Name, grant: Grant) {
-        self.grants.lock().insert(name, Ok(Arc::new(grant)));
+    pub fn grant_beforehand(&self, name: &Name, grant: Grant) {
+        self.grants.lock().insert(name.clone(), Ok(Arc::new(grant)));
     }
 
     /// Why a run of a component that begins now cannot be repeated.

@@ -144,6 +144,27 @@ fn describe_record(record: &Record, clock: &mut u64, created_at: Millis) -> Valu
         ),
         What::Checkpoint { state, .. } => ("did", json!({ "bytes": state.0.len() })),
         What::Ended { .. } => ("let out", json!({})),
+        What::Sent { sent, .. } => (
+            "let out",
+            json!({
+                "exchange": sent.exchange,
+                "method": sent.method,
+                "url": sent.url,
+                "bytes": sent.body_bytes,
+                "isWrite": sent.is_write,
+            }),
+        ),
+        What::Came { exchange, outcome } => (
+            "saw",
+            match outcome {
+                Ok(response) => json!({
+                    "exchange": exchange,
+                    "status": response.status,
+                    "bytes": response.body.len(),
+                }),
+                Err(failure) => json!({ "exchange": exchange, "error": failure.to_string() }),
+            },
+        ),
     };
     json!({
         "call": record.call,

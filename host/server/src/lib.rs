@@ -5,7 +5,7 @@
 //! [`bus`] brings what happened. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else, and `errors` has the codes of whatever fails. `sessions` serve the
 //! revisions before 2026-07-28. [`dispatch`] takes a decoded request whatever it
-//! came over; [`http`] and [`stdio`] are ways for it to come, and [`local`] needs none. [`server`] holds the pieces together.
+//! came over; [`http`] and [`stdio`] are ways for it to come, and [`local`] needs none. What tools ask of others goes out by [`egress`]. [`server`] holds the pieces together.
 
 pub mod admission;
 pub mod again;
@@ -14,6 +14,7 @@ pub mod bus;
 pub mod call;
 pub mod components;
 pub mod dispatch;
+pub mod egress;
 pub mod folder;
 pub mod follow;
 mod fresh;

@@ -152,6 +152,7 @@ impl From<FaultKind> for RunReason {
             FaultKind::Nondeterminism => Self::Nondeterminism,
             FaultKind::JournalLimit => Self::JournalLimit,
             FaultKind::ReplayLimit => Self::ReplayLimit,
+            FaultKind::InDoubt => Self::InDoubt,
             FaultKind::Host => Self::HostFault,
         }
     }

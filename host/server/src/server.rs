@@ -1,6 +1,7 @@
 //! The pieces of one node, held together.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ use crate::again::Attending;
 use crate::alarms::Alarms;
 use crate::bus::Bus;
 use crate::components::Source;
+use crate::egress::Egress;
+use crate::egress::vault::Vault;
 use crate::grants::Granted;
 use crate::holds::Holds;
 use crate::loaded::Loaded;
@@ -47,6 +50,8 @@ pub struct Parts {
     pub keys: Keys,
     /// Who was on a thread when the process before this one died.
     pub marks: Marks,
+    /// The secrets that requests of tools may carry.
+    pub vault: Vault,
     /// Its version, for clients.
     pub version: &'static str,
 }
@@ -71,6 +76,8 @@ pub struct Node {
     pub(crate) bus: Arc<Bus>,
     pub(crate) polls: Polls,
     pub(crate) attending: Arc<Attending>,
+    /// The way out for requests of tools.
+    pub(crate) egress: Arc<Egress>,
     pub(crate) sessions: Sessions,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
@@ -137,6 +144,7 @@ impl Server {
             settings,
             keys,
             marks,
+            vault,
             version,
         } = parts;
         // Whoever waits for its interval is never late.
@@ -154,6 +162,7 @@ impl Server {
             runs: Runs::default(),
             bus: Arc::new(Bus::new(settings.listeners, settings.listeners_each)),
             attending: Arc::default(),
+            egress: Arc::new(Egress::new(vault, settings.http_connections)),
             sessions: Sessions::new(
                 settings.sessions,
                 settings.sessions_each,
@@ -189,6 +198,11 @@ impl Server {
             marks,
             settings,
         }))
+    }
+
+    /// Nobody's requests are sent to where it listens itself.
+    pub fn listens_at(&self, address: SocketAddr) {
+        self.egress.is_ours(address);
     }
 
     /// Whether the process goes down.

@@ -89,6 +89,8 @@ pub struct Settings {
     /// Large answers that their clients have not taken in yet, in bytes, over all connections: a hundred of the largest
     /// results. Whoever asks for much and reads nothing holds no more memory than that.
     pub answers_bytes: usize,
+    /// Connections for the requests of all tools.
+    pub http_connections: usize,
     /// Clients that listen at the same time. Each is a connection that may say nothing for hours.
     pub listeners: usize,
     /// Of those, the ones of one caller.
@@ -174,6 +176,7 @@ impl Default for Settings {
             body_pause_s: 10,
             write_s: 30,
             answers_bytes: 128 * 1024 * 1024,
+            http_connections: 256,
             listeners: 1_024,
             listeners_each: 1_024,
             listen_s: 6 * 3_600,

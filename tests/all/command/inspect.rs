@@ -18,7 +18,7 @@ async fn a_component_is_shown_with_all_that_matters_of_it() {
         "ms (integer)  Milliseconds of work.",
         "detach (boolean, optional)",
         "longshore:tool/task@",
-        "memory_bytes       67108864",
+        "memory_mib             64",
         "runs are durable",
     ] {
         assert!(

@@ -114,6 +114,29 @@ pub(super) fn rows() -> Vec<Row> {
             Result(says("Hello, Ada!")),
         ),
         row("hello", json!({ "name": "" }), Result(says("Hello, !"))),
+        // Nobody has granted them anything.
+        row(
+            "fetch",
+            json!({ "url": "https://example.test/" }),
+            Result(tool_error(
+                "this tool may not send this request to example.test: its operator can grant it",
+            )),
+        ),
+        tool(
+            "limits",
+            "send",
+            json!({ "url": "https://example.test/" }),
+            Completed(tool_error(
+                "this tool may not send this request to example.test: its operator can grant it",
+            )),
+        ),
+        row(
+            "order",
+            json!({ "n": 2, "url": "https://example.test/" }),
+            Completed(tool_error(
+                "this tool may not send this request to example.test: its operator can grant it",
+            )),
+        ),
         row(
             "tool-error",
             json!({ "message": "no" }),

@@ -1,6 +1,6 @@
 //! The table.
 
-use super::{Row, contract, http, life, runs, sessions, upload};
+use super::{Row, contract, http, life, runs, send, sessions, upload};
 
 /// What a setting that is no limit makes of 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,7 @@ const LATE: &[(&str, u64)] = &[("poll_interval_ms", 600_000), ("early_poll_ms", 
 pub(super) fn rows() -> Vec<Row> {
     [
         of_runs(),
+        of_requests(),
         of_the_server(),
         of_components(),
         contract::rows(),
@@ -97,6 +98,31 @@ fn of_runs() -> Vec<Row> {
         Row::exact("limits.instances", 8, "init", upload::instances_of_a_run),
     ])
     .collect()
+}
+
+/// Nothing else ends a request that takes long.
+const PATIENT: &[(&str, u64)] = &[
+    ("limits.http_first_byte_ms", 60_000),
+    ("limits.http_between_bytes_ms", 60_000),
+];
+/// A connection is not waited for as long as a request takes.
+const HASTY: &[(&str, u64)] = &[("limits.http_connect_ms", 500)];
+
+#[rustfmt::skip]
+fn of_requests() -> Vec<Row> {
+    [
+        Row::exact("limits.http_at_once", 2, "too-many", send::at_once),
+        Row::exact("limits.http_request_kib", 4, "too-large", send::request).at_zero(1),
+        Row::exact("limits.http_response_kib", 4, "too-large", send::response).at_zero(1),
+        Row::between("limits.http_head_kib", 4, 3_000, 5_000, "too-large", send::head).at_zero(1),
+        Row::between("limits.http_connect_ms", 500, 0, 1, "timed-out", send::connect),
+        Row::between("limits.http_first_byte_ms", 500, 0, 60_000, "timed-out", send::late),
+        Row::between("limits.http_between_bytes_ms", 500, 0, 60_000, "timed-out", send::pause),
+        Row::between("limits.http_exchange_ms", 500, 0, 60_000, "timed-out", send::late).with(PATIENT),
+        Row::exact("http_connections", 2, "too-many", send::at_once).with(HASTY),
+    ]
+    .map(|row| row.on(&["limits"]))
+    .into()
 }
 
 #[rustfmt::skip]

@@ -7,6 +7,7 @@ use futures_util::FutureExt as _;
 use longshore_catalog::component::Digest;
 use longshore_catalog::store::ComponentStore as _;
 use longshore_sandbox::sandbox::WasiKind;
+use longshore_server::egress::vault::Vault;
 use longshore_server::local::{Begun, Person};
 use longshore_server::marks::Marks;
 use longshore_server::seal::Keys;
@@ -30,6 +31,7 @@ async fn a_call_that_is_held_keeps_its_component_for_its_task() {
         },
         keys: Keys::of_this_process(),
         marks: Marks::default(),
+        vault: Vault::default(),
         version: "0",
     });
     let made = Made {

@@ -5,3 +5,4 @@ mod algebra;
 mod authority;
 mod documents;
 mod http;
+mod limits;

@@ -122,6 +122,30 @@ fn a_manifest_is_read_or_refused_before_anything_is_compiled() {
     ] {
         refused(&with_sections(sections), Reason::Manifest, word);
     }
+    // A compiler puts it into a module. Whoever made the component of that goes before it.
+    let module = |inner: &str, outer: &str| {
+        let text = format!("(component (core module {inner}) {outer})");
+        wat::parse_str(text).unwrap()
+    };
+    let section = |name: &str| format!("(@custom \"longshore:manifest\" \"cleanup = {name}\")");
+    let manifest = |bytes: &[u8]| check(bytes, &Bounds::default()).unwrap().manifest;
+    assert_eq!(
+        manifest(&module(&section("true"), "")).as_deref(),
+        Some("cleanup = true")
+    );
+    for both in [
+        module(&section("true"), &section("false")),
+        wat::parse_str(format!(
+            "(component {} (core module {}))",
+            section("false"),
+            section("true")
+        ))
+        .unwrap(),
+    ] {
+        assert_eq!(manifest(&both).as_deref(), Some("cleanup = false"));
+    }
+    let twice = format!("{} {}", section("true"), section("false"));
+    refused(&module(&twice, ""), Reason::Manifest, "two of them");
     // What a component is composed of asks for nothing by itself.
     let inner =
         wat::parse_str("(component (component (@custom \"longshore:manifest\" \"htp\")))").unwrap();

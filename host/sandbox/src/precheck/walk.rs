@@ -19,6 +19,7 @@ pub(super) fn walk(bytes: &[u8], bounds: &Bounds) -> Result<Facts, Refusal> {
         parts: 0,
         functions: 0,
         jump_targets: 0,
+        has_own_manifest: false,
         facts: Facts::default(),
     };
     for payload in Parser::new(0).parse_all(bytes) {
@@ -36,6 +37,8 @@ struct Walk<'a> {
     functions: u64,
     jump_targets: u64,
     facts: Facts,
+    /// The manifest that was read is not that of a part.
+    has_own_manifest: bool,
 }
 
 /// A module or component that has been begun.
@@ -102,9 +105,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Only the manifest of the whole component counts: what it is composed of asks for nothing by itself.
+    /// The manifest is the component's own, or that of a module in it: a compiler puts it there, and tools that make
+    /// the component leave it. What a component is composed of asks for nothing by itself.
     fn custom(&mut self, section: &CustomSectionReader<'_>) -> Result<(), Refusal> {
-        if self.scopes.len() != 1 || section.name() != manifest::SECTION {
+        let is_own = match &self.scopes[..] {
+            [_] => true,
+            [_, inner] if inner.encoding == Encoding::Module => false,
+            _ => return Ok(()),
+        };
+        if section.name() != manifest::SECTION {
             return Ok(());
         }
         let refuse = |fault: &str| {
@@ -114,8 +123,11 @@ impl Walk<'_> {
                 format!("section `{place}`: {fault}"),
             ))
         };
-        if self.facts.manifest.is_some() {
-            return refuse("there are two of them");
+        match (self.facts.manifest.is_some(), self.has_own_manifest, is_own) {
+            (false, _, _) | (true, false, true) => {}
+            // Whoever put the component together goes before whoever compiled a part of it.
+            (true, true, false) => return Ok(()),
+            (true, true, true) | (true, false, false) => return refuse("there are two of them"),
         }
         let Ok(text) = std::str::from_utf8(section.data()) else {
             return refuse("it is no text");
@@ -124,6 +136,7 @@ impl Walk<'_> {
             return refuse(&fault.to_string());
         }
         self.facts.manifest = Some(text.to_owned());
+        self.has_own_manifest = is_own;
         Ok(())
     }
 

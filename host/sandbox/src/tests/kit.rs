@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::http::{Failure, Outcome};
 use longshore_journal::world::Origin;
 use longshore_policy::limits::Limits;
 use longshore_policy::policy::Policy;
@@ -15,7 +16,7 @@ use crate::compile::{ChildCommand, CompileLimits};
 use crate::control::Control;
 use crate::ending::{Block, Ended, Ending, Fault, FaultKind};
 use crate::journal::{Journal, MOST_RECORDED};
-use crate::outside::{Outside, OwnedChange, Said};
+use crate::outside::{Outgoing, Outside, OwnedChange, Said};
 use crate::precheck::Bounds;
 use crate::refusal::Refusal;
 use crate::sandbox::{FirstTurn, Prepared, Run, Sandbox, Settings, WasiKind};
@@ -210,6 +211,10 @@ impl Outside for Remembers {
     }
 
     async fn settle(&self) {}
+
+    async fn send(&self, _request: Outgoing) -> Outcome {
+        Err(Failure::Refused)
+    }
 
     fn log(&self, _said: Said, _level: LogLevel, _logger: Option<String>, message: String) {
         self.logs.lock().push(message);

@@ -2,6 +2,7 @@
 
 mod again;
 mod ends;
+mod exchanges;
 mod fits;
 mod host_wasi;
 mod kit;

@@ -41,8 +41,8 @@ fn refused<T>(outcome: Result<T, FieldsError>) -> &'static str {
     }
 }
 
-#[test]
-fn a_request_is_denied_with_an_error() {
+#[tokio::test]
+async fn a_request_is_denied_with_an_error() {
     let Scene { mut state, .. } = new_scene();
     let request = request(&mut state, &[("accept", "text/plain")]);
     assert!(
@@ -81,7 +81,11 @@ fn a_request_is_denied_with_an_error() {
     assert_eq!(state.connect_timeout(on(&options)).unwrap(), Some(5));
     assert_eq!(state.first_byte_timeout(on(&options)).unwrap(), None);
     let (sent, with) = (on(&request), on(&options));
-    let denied = state.handle(request, Some(options)).unwrap().unwrap_err();
+    let denied = state
+        .handle(request, Some(options))
+        .await
+        .unwrap()
+        .unwrap_err();
     assert!(matches!(denied, ErrorCode::HttpRequestDenied), "{denied:?}");
     // Both are gone.
     assert!(HostOutgoingRequest::method(&mut state, sent).is_err());
@@ -207,8 +211,8 @@ fn a_list_of_fields_is_limited() {
     assert!(matches!(error.downcast_ref(), Some(Halt::Hostcall(_))));
 }
 
-#[test]
-fn a_body_takes_so_much_and_what_its_headers_promise() {
+#[tokio::test]
+async fn a_body_takes_so_much_and_what_its_headers_promise() {
     let Scene { mut state, .. } = new_scene();
     let chunk = vec![0; 65_536];
     let plain = request(&mut state, &[]);
@@ -236,7 +240,7 @@ fn a_body_takes_so_much_and_what_its_headers_promise() {
     let full = |failed: StreamError| matches!(failed, StreamError::Failed(Failure::BodyFull));
     assert!(state.check_write(on(&stream)).is_err_and(full));
     assert!(write(&mut state, on(&stream), vec![0]).is_err_and(full));
-    assert!(state.finish(body, None).unwrap().is_ok());
+    assert!(state.finish(body, None).await.unwrap().is_ok());
 
     for (promised, written, fits) in [("3", 3, true), ("3", 2, false), ("0", 0, true)] {
         let request = request(&mut state, &[("content-length", promised)]);
@@ -248,7 +252,7 @@ fn a_body_takes_so_much_and_what_its_headers_promise() {
             .unwrap();
         assert!(write(&mut state, stream, vec![0; written]).is_ok());
         assert_eq!(
-            state.finish(body, None).unwrap().is_ok(),
+            state.finish(body, None).await.unwrap().is_ok(),
             fits,
             "{promised}"
         );

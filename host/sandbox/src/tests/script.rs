@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::http::Outcome;
 use longshore_journal::world::World;
 use longshore_policy::limits::Limits;
 use longshore_policy::policy::Policy;
@@ -15,7 +16,7 @@ use crate::control::Control;
 use crate::grants::Grants;
 use crate::host::State;
 use crate::journal::Journal;
-use crate::outside::{Outside, OwnedChange, Said};
+use crate::outside::{Outgoing, Outside, OwnedChange, Said};
 use crate::run::Trail;
 use crate::sandbox::WasiKind;
 
@@ -38,6 +39,9 @@ pub(super) struct Script {
     pub(super) changes: Mutex<Vec<OwnedChange>>,
     pub(super) detached: AtomicU64,
     pub(super) settled: AtomicU64,
+    /// What comes of requests, in their order. Nothing comes of those for which there is none.
+    pub(super) outcomes: Mutex<Vec<Outcome>>,
+    pub(super) sent: Mutex<Vec<Outgoing>>,
 }
 
 impl Script {
@@ -118,6 +122,19 @@ impl Outside for Script {
         self.settled.fetch_add(1, Ordering::Relaxed);
     }
 
+    async fn send(&self, request: Outgoing) -> Outcome {
+        let nth = {
+            let mut sent = self.sent.lock();
+            sent.push(request);
+            sent.len() - 1
+        };
+        let outcome = self.outcomes.lock().get(nth).cloned();
+        match outcome {
+            Some(outcome) => outcome,
+            None => std::future::pending().await,
+        }
+    }
+
     fn changed(&self, change: OwnedChange) {
         self.changes.lock().push(change);
     }
@@ -136,12 +153,16 @@ pub(super) fn nothing(limits: Limits) -> Grants {
 }
 
 pub(super) fn scene(limits: &Limits, script: Script, journal: Journal) -> Scene {
+    granted(&nothing(limits.clone()), script, journal)
+}
+
+pub(super) fn granted(grants: &Grants, script: Script, journal: Journal) -> Scene {
     let script = Arc::new(script);
-    let trail = Trail::new(limits, &journal);
+    let trail = Trail::new(&grants.limits, &journal);
     let world = World::new(&journal.origin, journal.begin, journal.after, journal.tape);
     let state = State::new(
         WasiKind::Virtual,
-        &nothing(limits.clone()),
+        grants,
         &trail,
         world,
         journal.printed_through,

@@ -56,7 +56,7 @@ async fn a_guest_finds_nothing_of_ours() {
     let stdin = state.get_stdin().unwrap();
     let pollable =
         HostInputStream::subscribe(&mut state, Resource::new_borrow(stdin.rep())).unwrap();
-    assert!(state.ready(pollable).unwrap());
+    assert!(state.ready(pollable).await.unwrap());
     let read = state.read(Resource::new_borrow(stdin.rep()), 1);
     assert!(matches!(read, Err(StreamError::Closed)));
 }
@@ -95,14 +95,19 @@ async fn a_duration_begins_when_it_is_asked_for() {
     // It computed for five seconds and did not look.
     script.set(5_000);
     let timer = state.subscribe_duration(300_000_000).unwrap();
-    assert!(!state.ready(Resource::new_borrow(timer.rep())).unwrap());
+    assert!(
+        !state
+            .ready(Resource::new_borrow(timer.rep()))
+            .await
+            .unwrap()
+    );
     state
         .block(Resource::new_borrow(timer.rep()))
         .await
         .unwrap();
     assert_eq!(*script.waits.lock(), [5_300]);
     assert_eq!(now(&mut state), SECOND + 5_300_000_000);
-    assert!(state.ready(timer).unwrap());
+    assert!(state.ready(timer).await.unwrap());
 }
 
 #[tokio::test]
@@ -138,6 +143,7 @@ async fn poll_gives_what_is_ready_in_the_order_of_its_arguments() {
                     HostInputStream::subscribe(&mut state, stdin).unwrap()
                 }
                 Pollable::At(ns) => state.subscribe_instant(*ns).unwrap(),
+                Pollable::Exchange(_) => unreachable!("no request is sent here"),
             });
         }
         assert_eq!(state.poll(list).await.unwrap(), ready, "{waited_for:?}");

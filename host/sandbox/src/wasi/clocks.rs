@@ -20,13 +20,15 @@ const START_NS: u64 = 1_000_000_000;
 /// What the clocks move by.
 const MS: u64 = 1_000_000;
 
-/// Something to wait for. What is ready at once stays so; there is nothing else than time to wait for.
+/// Something to wait for. What is ready at once stays so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pollable {
     /// Ready.
     Now,
     /// Ready when the monotonic clock stands there.
     At(u64),
+    /// Ready when something came of that exchange.
+    Exchange(u64),
 }
 
 fn monotonic(clock_ms: u64) -> u64 {
@@ -34,11 +36,12 @@ fn monotonic(clock_ms: u64) -> u64 {
 }
 
 impl Pollable {
-    /// When it is ready, by the guest's clock.
-    fn ready_at(self) -> u64 {
+    /// When it is ready, by the guest's clock, if time has anything to do with it.
+    fn ready_at(self) -> Option<u64> {
         match self {
-            Self::Now => 0,
-            Self::At(ns) => ns.saturating_sub(START_NS).div_ceil(MS),
+            Self::Now => Some(0),
+            Self::At(ns) => Some(ns.saturating_sub(START_NS).div_ceil(MS)),
+            Self::Exchange(_) => None,
         }
     }
 }
@@ -48,26 +51,40 @@ impl State {
         Ok(self.wasi.table.push(Pollable::At(ns))?)
     }
 
+    fn is_ready(&self, pollable: Pollable, now: u64) -> bool {
+        match pollable {
+            Pollable::Exchange(number) => self.wasi.exchanges.is_ready(number),
+            timed => timed.ready_at().is_some_and(|at| at <= now),
+        }
+    }
+
     /// The places of those that are ready, once there are any.
     async fn until_ready(&mut self, pollables: &[Resource<Pollable>]) -> Result<Vec<u32>> {
-        let mut due = Vec::with_capacity(pollables.len());
+        let mut wanted = Vec::with_capacity(pollables.len());
         for pollable in pollables {
-            due.push(self.wasi.table.get(pollable)?.ready_at());
+            wanted.push(*self.wasi.table.get(pollable)?);
+        }
+        if wanted.is_empty() {
+            return Err(Halt::Misuse("poll of an empty list".into()).into());
         }
         let mut now = self.clock()?;
         loop {
+            self.look_for_responses().await?;
             let ready: Vec<u32> = (0..)
-                .zip(&due)
-                .filter(|(_, at)| **at <= now)
+                .zip(&wanted)
+                .filter(|(_, pollable)| self.is_ready(**pollable, now))
                 .map(|(n, _)| n)
                 .collect();
             if !ready.is_empty() {
                 return Ok(ready);
             }
-            let Some(first) = due.iter().min() else {
-                return Err(Halt::Misuse("poll of an empty list".into()).into());
-            };
-            self.rest(*first, Wakeable::ByNothing).await?;
+            let first = wanted.iter().filter_map(|wanted| wanted.ready_at()).min();
+            if first.is_none() && !self.wasi.exchanges.may_come() {
+                let message = "it waits for the response to a request that it has not finished";
+                return Err(Halt::Misuse(message.into()).into());
+            }
+            self.rest(first.unwrap_or(u64::MAX), Wakeable::ByNothing)
+                .await?;
             now = self.world.clock_seen();
         }
     }
@@ -162,10 +179,12 @@ impl poll::Host for State {
 }
 
 impl poll::HostPollable for State {
-    fn ready(&mut self, pollable: Resource<Pollable>) -> Result<bool> {
+    async fn ready(&mut self, pollable: Resource<Pollable>) -> Result<bool> {
         self.passes_on(import!("wasi:io/poll.pollable.ready"), &pollable, 0)?;
-        let at = self.wasi.table.get(&pollable)?.ready_at();
-        Ok(at <= self.clock()?)
+        let pollable = *self.wasi.table.get(&pollable)?;
+        let now = self.clock()?;
+        self.look_for_responses().await?;
+        Ok(self.is_ready(pollable, now))
     }
 
     async fn block(&mut self, pollable: Resource<Pollable>) -> Result<()> {

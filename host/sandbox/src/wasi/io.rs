@@ -5,11 +5,12 @@
 )]
 
 use longshore_journal::files::{NodeId, Refused};
+use longshore_journal::http::Blob;
 use wasmtime::component::{Resource, ResourceTableError};
 use wasmtime::{Error, Result};
 
 use super::clocks::Pollable;
-use super::http::Room;
+use super::http::Content;
 use super::time;
 use crate::bindings::wasi_world::wasi::io::{error, streams};
 use crate::fault::Halt;
@@ -28,6 +29,8 @@ pub enum Input {
     Nothing,
     /// A file, from there on.
     File { node: NodeId, at: u64 },
+    /// The body of a response, from there on.
+    Body { bytes: Blob, at: usize },
 }
 
 /// Where bytes go. A file is held while it is written.
@@ -39,7 +42,7 @@ pub enum Output {
     /// To the end of a file, wherever that is.
     Append { node: NodeId },
     /// Into the body of an HTTP message.
-    Body(Room),
+    Body(Content),
 }
 
 /// Which output of the run.
@@ -98,6 +101,16 @@ impl State {
                 *at += bytes.len() as u64;
                 Ok(bytes.to_vec())
             }
+            Input::Body { bytes, at } => {
+                let most = usize::try_from(len.min(CHUNK)).expect("a chunk is small");
+                let left = &bytes[*at..];
+                if left.is_empty() {
+                    return Err(StreamError::Closed);
+                }
+                let read = left[..left.len().min(most)].to_vec();
+                *at += read.len();
+                Ok(read)
+            }
         }
     }
 
@@ -107,7 +120,9 @@ impl State {
 
     fn writable(&self, stream: &Resource<Output>) -> StreamResult<u64> {
         match self.wasi.table.get(stream)? {
-            Output::Body(room) if room.is_full() => Err(StreamError::Failed(Failure::BodyFull)),
+            Output::Body(content) if content.is_full() => {
+                Err(StreamError::Failed(Failure::BodyFull))
+            }
             Output::Print(_) | Output::File { .. } | Output::Append { .. } | Output::Body(_) => {
                 Ok(CHUNK)
             }
@@ -130,8 +145,8 @@ impl State {
                 let end = wasi.files.size_of_file(*node)?;
                 wasi.files.write(*node, end, bytes, now)?;
             }
-            Output::Body(room) => {
-                if !room.take(bytes.len() as u64) {
+            Output::Body(content) => {
+                if !content.take(bytes) {
                     return Err(StreamError::Failed(Failure::BodyFull));
                 }
             }
@@ -240,7 +255,7 @@ impl streams::HostInputStream for State {
     fn drop(&mut self, stream: Resource<Input>) -> Result<()> {
         match self.passes_drop(import!("wasi:io/streams.input-stream.drop"), stream)? {
             Input::File { node, .. } => self.wasi.files.close(node),
-            Input::Nothing => {}
+            Input::Nothing | Input::Body { .. } => {}
         }
         Ok(())
     }

@@ -45,10 +45,6 @@ none! {
     ResolvedAddresses: "Addresses of a name: none is resolved.",
     IncomingRequest: "A request to a guest: a tool is not called in this way.",
     ResponseOutparam: "Where the response to that goes.",
-    FutureIncomingResponse: "A response that may come: no request is sent.",
-    IncomingResponse: "A response that came.",
-    IncomingBody: "The body of one.",
-    FutureTrailers: "The trailers of one.",
 }
 
 impl State {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::http::Outcome;
 use longshore_protocol::notification::Family;
-use longshore_sandbox::outside::{Outside, OwnedChange, Said, Witness};
+use longshore_sandbox::outside::{Outgoing, Outside, OwnedChange, Said, Witness};
 use longshore_tasks::task::Progress;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -19,6 +20,7 @@ use super::desk::{Asking, Desk, Resting};
 use crate::again::Attending;
 use crate::bus::Bus;
 use crate::clock;
+use crate::egress::Egress;
 use crate::marks::Mark;
 use crate::server::Server;
 
@@ -35,6 +37,7 @@ pub(crate) struct RunOutside {
     asides: Option<Arc<Asides>>,
     bus: Arc<Bus>,
     attending: Arc<Attending>,
+    egress: Arc<Egress>,
     /// When this process began with the run, and how old the call was then. The machine's clock may be set while
     /// it goes on.
     began: Instant,
@@ -58,6 +61,7 @@ impl RunOutside {
             asides,
             bus: Arc::clone(&server.bus),
             attending: Arc::clone(&server.attending),
+            egress: Arc::clone(&server.egress),
             began: Instant::now(),
             age_ms: clock::now().since(call.created_at),
             call,
@@ -112,6 +116,10 @@ impl Outside for RunOutside {
         self.desk.leave(|inbox| inbox.settling = Some(settled));
         // Without a driver the run is being stopped.
         let _kept_or_over = is_kept.await;
+    }
+
+    async fn send(&self, request: Outgoing) -> Outcome {
+        self.egress.send(&self.call.id.to_string(), request).await
     }
 
     fn set_status(&self, message: String) {

@@ -143,24 +143,24 @@ impl Export {
     }
 
     /// What is known of the call, with what it may use here, and the settings by which that is less than it was.
-    pub(crate) fn facts(&self, here: &Limits) -> Result<(Facts, Vec<&'static str>), ExportError> {
+    pub(crate) fn facts(&self, here: &Limits) -> Result<(Facts, Vec<String>), ExportError> {
         ClientCapabilities::parse(&self.capabilities).map_err(|fault| {
             ExportError::Damaged(format!("what its client could do: {}", fault.message))
         })?;
-        let (limits, capped) = capped(&self.limits, here);
+        // Whoever wrote the file decides nothing about the machine that it is repeated on.
+        let (limits, capped) = self.limits.capped(here);
         let facts = Facts {
             call_id: self.id.clone(),
             tool: self.tool.clone(),
             arguments: self.arguments.clone(),
-            // Its past holds all else that it saw: no file opens a directory or a connection.
-            policy: Policy {
-                env: self
-                    .policy
-                    .as_ref()
-                    .map(|policy| policy.env.clone())
-                    .unwrap_or_default(),
-                cleanup: self.policy.as_ref().is_none_or(|policy| policy.cleanup),
-                ..Policy::nothing(limits)
+            // Its past holds all else that it saw: no file opens a directory, and what comes of a request is in it.
+            policy: match self.policy.clone() {
+                None => Policy::nothing(limits),
+                Some(policy) => Policy {
+                    limits,
+                    dirs: Vec::new(),
+                    ..policy
+                },
             },
             capabilities: self.capabilities.clone(),
             deadline_ms: self.deadline_at_ms.saturating_sub(self.created_at_ms),
@@ -169,105 +169,8 @@ impl Export {
     }
 }
 
-/// What a run may use that had those limits, where these are the most; and the settings by which it is less. Whoever
-/// wrote a file decides nothing about the machine that it is repeated on.
-fn capped(then: &Limits, here: &Limits) -> (Limits, Vec<&'static str>) {
-    let mut keys = Vec::new();
-    let mut least = |key, then: u64, here: u64| {
-        if here < then {
-            keys.push(key);
-        }
-        then.min(here)
-    };
-    let Limits {
-        memory_bytes,
-        table_elements,
-        instances,
-        handles,
-        hostcall_bytes,
-        random_bytes,
-        scratch_bytes,
-        cpu_ms,
-        active_wall_ms,
-        result_bytes,
-        output_ring_bytes,
-        log_ring_bytes,
-        log_line_bytes,
-        status_bytes,
-        questions_open,
-        questions_in_life,
-        question_bytes,
-        answer_bytes,
-        step_bytes,
-        journal_records,
-        journal_bytes,
-    } = *then;
-    let limits = Limits {
-        memory_bytes: least("limits.memory_mib", memory_bytes, here.memory_bytes),
-        table_elements: least("limits.table_elements", table_elements, here.table_elements),
-        instances: least("limits.instances", instances, here.instances),
-        handles: least("limits.handles", handles, here.handles),
-        hostcall_bytes: least("limits.hostcall_kib", hostcall_bytes, here.hostcall_bytes),
-        random_bytes: least("limits.random_kib", random_bytes, here.random_bytes),
-        scratch_bytes: least("limits.scratch_mib", scratch_bytes, here.scratch_bytes),
-        cpu_ms: least("limits.cpu_ms", cpu_ms, here.cpu_ms),
-        active_wall_ms: least("limits.active_wall_ms", active_wall_ms, here.active_wall_ms),
-        result_bytes: least("limits.result_kib", result_bytes, here.result_bytes),
-        output_ring_bytes: least(
-            "limits.output_ring_kib",
-            output_ring_bytes,
-            here.output_ring_bytes,
-        ),
-        log_ring_bytes: least("limits.log_ring_kib", log_ring_bytes, here.log_ring_bytes),
-        log_line_bytes: least("limits.log_line_bytes", log_line_bytes, here.log_line_bytes),
-        status_bytes: least("limits.status_bytes", status_bytes, here.status_bytes),
-        questions_open: least("limits.questions_open", questions_open, here.questions_open),
-        questions_in_life: least(
-            "limits.questions_in_life",
-            questions_in_life,
-            here.questions_in_life,
-        ),
-        question_bytes: least("limits.question_kib", question_bytes, here.question_bytes),
-        answer_bytes: least("limits.answer_kib", answer_bytes, here.answer_bytes),
-        step_bytes: least("limits.step_kib", step_bytes, here.step_bytes),
-        journal_records: least(
-            "limits.journal_records",
-            journal_records,
-            here.journal_records,
-        ),
-        journal_bytes: least("limits.journal_mib", journal_bytes, here.journal_bytes),
-    };
-    (limits, keys)
-}
-
 fn decode(what: &str, text: &str) -> Result<Vec<u8>, ExportError> {
     STANDARD
         .decode(text)
         .map_err(|error| ExportError::Damaged(format!("{what}: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_repetition_may_use_what_the_run_might_and_no_more_than_is_allowed_here() {
-        let here = Limits::default();
-        let (limits, keys) = capped(&here, &here);
-        assert_eq!(limits, here);
-        assert!(keys.is_empty());
-        let then = Limits {
-            memory_bytes: here.memory_bytes + 1,
-            cpu_ms: here.cpu_ms - 1,
-            journal_bytes: u64::MAX,
-            ..Limits::default()
-        };
-        let (limits, keys) = capped(&then, &here);
-        let less = Limits {
-            cpu_ms: then.cpu_ms,
-            ..here
-        };
-        assert_eq!(limits, less);
-        assert_eq!(keys, ["limits.memory_mib", "limits.journal_mib"]);
-    }
 }

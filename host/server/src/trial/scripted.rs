@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
+use longshore_journal::http::{Blob, Failure, Outcome, Response};
 use longshore_journal::record::Record;
 use longshore_journal::tape::Tape;
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_sandbox::control::Control;
-use longshore_sandbox::outside::{Outside, OwnedChange, Said};
+use longshore_sandbox::outside::{Outgoing, Outside, OwnedChange, Said};
 use longshore_sandbox::sandbox::Sandbox;
 use parking_lot::Mutex;
 
@@ -208,6 +209,21 @@ impl Outside for Scripted {
 
     async fn settle(&self) {
         self.keep();
+    }
+
+    /// Nothing leaves a trial: whoever is asked knows nothing and says so, or cannot be reached.
+    async fn send(&self, _request: Outgoing) -> Outcome {
+        if self.draw(4) == 0 {
+            return Err(Failure::Terminated);
+        }
+        Ok(Response {
+            status: 200,
+            fields: vec![(
+                "content-type".to_owned(),
+                Blob::from(b"application/json".to_vec()),
+            )],
+            body: Blob::from(b"{}".to_vec()),
+        })
     }
 
     fn changed(&self, _change: OwnedChange) {}

@@ -7,6 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
+use longshore_journal::http::Failure;
+use parking_lot::Mutex;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -15,7 +18,7 @@ use crate::bindings::wasi_world::wasi::http::types::{self, ErrorCode};
 use crate::host::State;
 use crate::wasi::io::Output;
 
-/// What one body may take. Nothing of it is kept, since nothing of it is sent.
+/// What one body of a response may take that a guest makes up. Nothing of it is kept, since nobody gets it.
 const BODY_BYTES: u64 = 1024 * 1024;
 
 /// A response, which can be made up and given to nobody.
@@ -27,45 +30,158 @@ pub struct Response {
 
 /// The body of either.
 pub struct Body {
-    room: Room,
+    content: Content,
     /// What the headers promise.
     promised: Option<u64>,
     has_stream: bool,
 }
 
-/// How much a body took; its stream and itself share it.
-#[derive(Clone, Default)]
-pub(crate) struct Room(Arc<AtomicU64>);
+/// What the bodies of a run's requests may take, each and all of them.
+#[derive(Clone)]
+pub(crate) struct Budget {
+    pub(crate) each: u64,
+    all: u64,
+    taken: Arc<AtomicU64>,
+}
 
-impl Room {
-    /// Whether nothing more fits.
-    pub(crate) fn is_full(&self) -> bool {
-        self.taken() >= BODY_BYTES
+impl Budget {
+    pub(super) fn new(each: u64, at_once: u64) -> Self {
+        Self {
+            each,
+            all: each.saturating_mul(at_once),
+            taken: Arc::default(),
+        }
+    }
+}
+
+/// What was written to a body; its stream, its request and itself share it.
+#[derive(Clone)]
+pub(crate) struct Content(Arc<Mutex<Written>>);
+
+struct Written {
+    length: u64,
+    /// The bytes, if they are for anybody.
+    bytes: Vec<u8>,
+    budget: Option<Budget>,
+    stage: Stage,
+}
+
+/// How far a body is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It is written to.
+    Open,
+    /// It is whole.
+    Finished,
+    /// It never will be.
+    Abandoned,
+}
+
+impl Written {
+    fn free(&mut self) {
+        if let Some(budget) = &self.budget {
+            // One run has one thread at a time, and nothing else looks here.
+            budget
+                .taken
+                .fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
+        }
+        self.bytes = Vec::new();
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
+impl Content {
+    fn new(budget: Option<Budget>) -> Self {
+        Self(Arc::new(Mutex::new(Written {
+            length: 0,
+            bytes: Vec::new(),
+            budget,
+            stage: Stage::Open,
+        })))
     }
 
-    /// Takes so many bytes if they fit.
-    pub(crate) fn take(&self, bytes: u64) -> bool {
-        // One run has one thread at a time, and nothing else looks here.
-        let taken = self.taken() + bytes;
-        let fits = taken <= BODY_BYTES;
+    /// That of a request.
+    pub(super) fn kept(budget: Budget) -> Self {
+        Self::new(Some(budget))
+    }
+
+    /// That of a request whose body nobody writes.
+    pub(super) fn none(budget: Budget) -> Self {
+        let content = Self::kept(budget);
+        content.0.lock().stage = Stage::Finished;
+        content
+    }
+
+    /// Whether nothing more fits.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.0.lock().has_room(1)
+    }
+
+    /// Takes these bytes if they fit.
+    pub(crate) fn take(&self, bytes: &[u8]) -> bool {
+        let mut written = self.0.lock();
+        let more = bytes.len() as u64;
+        let fits = written.has_room(more);
         if fits {
-            self.0.store(taken, Ordering::Relaxed);
+            written.length += more;
+            if let Some(budget) = &written.budget {
+                budget.taken.fetch_add(more, Ordering::Relaxed);
+                written.bytes.extend_from_slice(bytes);
+            }
         }
         fits
     }
 
-    fn taken(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    pub(super) fn length(&self) -> u64 {
+        self.0.lock().length
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        self.0.lock().stage
+    }
+
+    pub(super) fn copy(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.0.lock().bytes)
+    }
+
+    /// Nobody needs the bytes any more.
+    pub(super) fn clear(&self) {
+        self.0.lock().free();
+    }
+
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Written {
+    fn has_room(&self, more: u64) -> bool {
+        match &self.budget {
+            None => self.length + more <= BODY_BYTES,
+            Some(budget) => {
+                self.length + more <= budget.each
+                    && budget.taken.load(Ordering::Relaxed) + more <= budget.all
+            }
+        }
     }
 }
 
 impl Body {
-    pub(super) fn of(headers: &Fields) -> std::result::Result<Self, ()> {
+    pub(super) fn of(headers: &Fields, content: Content) -> std::result::Result<Self, ()> {
         Ok(Self {
-            room: Room::default(),
+            content,
             promised: headers.content_length()?,
             has_stream: false,
         })
+    }
+
+    pub(super) fn content(&self) -> Content {
+        self.content.clone()
     }
 }
 
@@ -109,7 +225,7 @@ impl types::HostOutgoingResponse for State {
         let import = import!("wasi:http/types.outgoing-response.body");
         self.passes_on(import, &response, 0)?;
         let response = self.wasi.table.get_mut(&response)?;
-        let Ok(body) = Body::of(&response.headers) else {
+        let Ok(body) = Body::of(&response.headers, Content::new(None)) else {
             return Ok(Err(()));
         };
         if std::mem::replace(&mut response.has_body, true) {
@@ -131,11 +247,11 @@ impl types::HostOutgoingBody for State {
         if std::mem::replace(&mut body.has_stream, true) {
             return Ok(Err(()));
         }
-        let room = body.room.clone();
-        Ok(Ok(self.wasi.table.push(Output::Body(room))?))
+        let content = body.content();
+        Ok(Ok(self.wasi.table.push(Output::Body(content))?))
     }
 
-    fn finish(
+    async fn finish(
         &mut self,
         body: Resource<Body>,
         trailers: Option<Resource<Fields>>,
@@ -147,15 +263,33 @@ impl types::HostOutgoingBody for State {
         if let Some(trailers) = trailers {
             self.take_fields(trailers)?;
         }
-        let taken = body.room.taken();
-        if body.promised.is_some_and(|promised| promised != taken) {
-            return Ok(Err(ErrorCode::HttpRequestBodySize(Some(taken))));
+        let length = body.content.length();
+        if body.promised.is_some_and(|promised| promised != length) {
+            self.abandon(&body.content);
+            return Ok(Err(ErrorCode::HttpRequestBodySize(Some(length))));
+        }
+        body.content.0.lock().stage = Stage::Finished;
+        if let Some(number) = self.wasi.exchanges.of_body(&body.content) {
+            self.send(number).await?;
         }
         Ok(Ok(()))
     }
 
     fn drop(&mut self, body: Resource<Body>) -> Result<()> {
-        self.passes_drop(import!("wasi:http/types.outgoing-body.drop"), body)
-            .map(drop)
+        let import = import!("wasi:http/types.outgoing-body.drop");
+        let body = self.passes_drop(import, body)?;
+        self.abandon(&body.content);
+        Ok(())
+    }
+}
+
+impl State {
+    /// A body is let go of before it is whole, and the request that waits for it is not sent.
+    fn abandon(&mut self, content: &Content) {
+        content.0.lock().stage = Stage::Abandoned;
+        let exchanges = &mut self.wasi.exchanges;
+        if let Some(number) = exchanges.of_body(content) {
+            exchanges.set(number, Err(Failure::Unfinished));
+        }
     }
 }

@@ -4,7 +4,10 @@
     reason = "the generated bindings name these types as public ones"
 )]
 
+use std::sync::Arc;
+
 use http::{HeaderName, HeaderValue};
+use longshore_journal::http::Blob;
 use longshore_journal::import::Import;
 use wasmtime::component::{Resource, ResourceTableError};
 use wasmtime::{Error, Result};
@@ -34,7 +37,8 @@ const FORBIDDEN: [&str; 9] = [
 /// Fields in the order in which they were added; names are in lower case.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
-    list: Vec<(String, Vec<u8>)>,
+    /// Guests copy lists, and few of the copies are changed.
+    list: Arc<Vec<(String, Vec<u8>)>>,
     bytes: usize,
     is_fixed: bool,
 }
@@ -86,6 +90,24 @@ fn check_value(value: &[u8]) -> std::result::Result<(), HeaderError> {
 }
 
 impl Fields {
+    /// The list of a response.
+    pub(super) fn received(fields: &[(String, Blob)]) -> Self {
+        let entries = fields.iter();
+        let list: Vec<_> = entries
+            .map(|(name, value)| (name.clone(), value.to_vec()))
+            .collect();
+        Self {
+            bytes: list.iter().map(cost).sum(),
+            list: Arc::new(list),
+            is_fixed: true,
+        }
+    }
+
+    /// All of them.
+    pub(super) fn entries(&self) -> &[(String, Vec<u8>)] {
+        &self.list
+    }
+
     /// The same list, which nobody changes any more.
     pub(super) fn fixed(mut self) -> Self {
         self.is_fixed = true;
@@ -110,15 +132,24 @@ impl Fields {
         text.parse().map(Some).map_err(drop)
     }
 
-    fn change(&mut self) -> std::result::Result<(), HeaderError> {
+    fn change(&mut self) -> FieldsResult<()> {
         if self.is_fixed {
-            return Err(HeaderError::Immutable);
+            return Err(HeaderError::Immutable.into());
+        }
+        // What came from elsewhere may be longer than what a guest may make.
+        self.check_size(self.bytes)
+    }
+
+    fn check_size(&self, bytes: usize) -> FieldsResult<()> {
+        if bytes > LIST_BYTES {
+            let message = format!("a list of HTTP fields takes more than {LIST_BYTES} bytes");
+            return Err(FieldsError::Trap(Halt::Hostcall(message).into()));
         }
         Ok(())
     }
 
     fn remove(&mut self, name: &str) {
-        self.list.retain(|entry| entry.0 != name);
+        Arc::make_mut(&mut self.list).retain(|entry| entry.0 != name);
         self.bytes = self.list.iter().map(cost).sum();
     }
 
@@ -130,12 +161,9 @@ impl Fields {
         }
         let entry = (name.to_owned(), value);
         let bytes = self.bytes + cost(&entry);
-        if bytes > LIST_BYTES {
-            let message = format!("a list of HTTP fields takes more than {LIST_BYTES} bytes");
-            return Err(FieldsError::Trap(Halt::Hostcall(message).into()));
-        }
+        self.check_size(bytes)?;
         self.bytes = bytes;
-        self.list.push(entry);
+        Arc::make_mut(&mut self.list).push(entry);
         Ok(())
     }
 }
@@ -247,7 +275,7 @@ impl types::HostFields for State {
 
     fn entries(&mut self, fields: Resource<Fields>) -> Result<Vec<(String, Vec<u8>)>> {
         self.passes_on(import!("wasi:http/types.fields.entries"), &fields, 0)?;
-        Ok(self.wasi.table.get(&fields)?.list.clone())
+        Ok(Vec::clone(&self.wasi.table.get(&fields)?.list))
     }
 
     fn clone(&mut self, fields: Resource<Fields>) -> Result<Resource<Fields>> {

@@ -8,8 +8,9 @@ use longshore_journal::import::Import;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
-use super::body::Body;
+use super::body::{Body, Content};
 use super::fields::Fields;
+use super::judge::{Asked, Timeouts};
 use crate::bindings::wasi_world::wasi::http::types::{self, Method, Scheme};
 use crate::host::State;
 
@@ -21,17 +22,14 @@ pub struct Request {
     path_with_query: Option<String>,
     scheme: Option<Scheme>,
     authority: Option<String>,
-    headers: Fields,
-    has_body: bool,
+    pub(super) headers: Fields,
+    /// Its body, once the guest has taken it to write to.
+    pub(super) content: Option<Content>,
 }
 
 /// How long to wait for its response.
 #[derive(Default)]
-pub struct Options {
-    connect: Option<u64>,
-    first_byte: Option<u64>,
-    between_bytes: Option<u64>,
-}
+pub struct Options(pub(super) Timeouts);
 
 fn method_text(method: &Method) -> &str {
     match method {
@@ -57,6 +55,28 @@ fn scheme_text(scheme: &Scheme) -> &str {
 }
 
 impl Request {
+    /// It, as it is judged.
+    pub(super) fn asked(&self, options: Option<Options>) -> Asked<'_> {
+        Asked {
+            method: method_text(&self.method),
+            scheme: self.scheme.as_ref().map(scheme_text),
+            authority: self.authority.as_deref().unwrap_or_default(),
+            path: self.path_text(),
+            fields: self.headers.entries().to_vec(),
+            timeouts: options.unwrap_or_default().0,
+        }
+    }
+
+    /// Path and query as they are sent.
+    fn path_text(&self) -> String {
+        match self.path_with_query.as_deref() {
+            None | Some("") => "/".to_owned(),
+            Some(path) if path.starts_with('/') || path == "*" => path.to_owned(),
+            // Whatever else it looks like, it is a path at the host that was judged.
+            Some(path) => format!("/{path}"),
+        }
+    }
+
     /// Whether its texts, with one of them replaced by so many bytes, are as short as they must be.
     fn is_short(&self, before: Option<&str>, after: Option<&str>) -> bool {
         let length = |text: Option<&str>| text.map_or(0, str::len);
@@ -101,20 +121,22 @@ impl types::HostOutgoingRequest for State {
             scheme: None,
             authority: None,
             headers,
-            has_body: false,
+            content: None,
         })?)
     }
 
     fn body(&mut self, request: Resource<Request>) -> Result<Result<Resource<Body>, ()>> {
         let import = import!("wasi:http/types.outgoing-request.body");
         self.passes_on(import, &request, 0)?;
+        let budget = self.wasi.exchanges.terms.budget.clone();
         let request = self.wasi.table.get_mut(&request)?;
-        let Ok(body) = Body::of(&request.headers) else {
-            return Ok(Err(()));
-        };
-        if std::mem::replace(&mut request.has_body, true) {
+        if request.content.is_some() {
             return Ok(Err(()));
         }
+        let Ok(body) = Body::of(&request.headers, Content::kept(budget)) else {
+            return Ok(Err(()));
+        };
+        request.content = Some(body.content());
         Ok(Ok(self.wasi.table.push(body)?))
     }
 
@@ -229,7 +251,7 @@ impl types::HostRequestOptions for State {
 
     fn connect_timeout(&mut self, options: Resource<Options>) -> Result<Option<u64>> {
         let import = import!("wasi:http/types.request-options.connect-timeout");
-        Ok(self.options(import, &options, None)?.connect)
+        Ok(self.options(import, &options, None)?.0.connect)
     }
 
     fn set_connect_timeout(
@@ -238,13 +260,13 @@ impl types::HostRequestOptions for State {
         to: Option<u64>,
     ) -> Result<Result<(), ()>> {
         let import = import!("wasi:http/types.request-options.set-connect-timeout");
-        self.options(import, &options, to)?.connect = to;
+        self.options(import, &options, to)?.0.connect = to;
         Ok(Ok(()))
     }
 
     fn first_byte_timeout(&mut self, options: Resource<Options>) -> Result<Option<u64>> {
         let import = import!("wasi:http/types.request-options.first-byte-timeout");
-        Ok(self.options(import, &options, None)?.first_byte)
+        Ok(self.options(import, &options, None)?.0.first_byte)
     }
 
     fn set_first_byte_timeout(
@@ -253,13 +275,13 @@ impl types::HostRequestOptions for State {
         to: Option<u64>,
     ) -> Result<Result<(), ()>> {
         let import = import!("wasi:http/types.request-options.set-first-byte-timeout");
-        self.options(import, &options, to)?.first_byte = to;
+        self.options(import, &options, to)?.0.first_byte = to;
         Ok(Ok(()))
     }
 
     fn between_bytes_timeout(&mut self, options: Resource<Options>) -> Result<Option<u64>> {
         let import = import!("wasi:http/types.request-options.between-bytes-timeout");
-        Ok(self.options(import, &options, None)?.between_bytes)
+        Ok(self.options(import, &options, None)?.0.between_bytes)
     }
 
     fn set_between_bytes_timeout(
@@ -268,7 +290,7 @@ impl types::HostRequestOptions for State {
         to: Option<u64>,
     ) -> Result<Result<(), ()>> {
         let import = import!("wasi:http/types.request-options.set-between-bytes-timeout");
-        self.options(import, &options, to)?.between_bytes = to;
+        self.options(import, &options, to)?.0.between_bytes = to;
         Ok(Ok(()))
     }
 

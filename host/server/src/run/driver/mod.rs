@@ -94,6 +94,8 @@ pub(crate) struct Driver {
     /// Why a run is to be cancelled that still repeats what it did before: it will see it where it
     /// goes on.
     cancel_when_live: Option<StopReason>,
+    /// When it is looked at again whether the run can be let go of, since the process goes down.
+    leave_at: Option<Instant>,
     turns: Turns,
     /// For as long as it may be what brings processes down.
     mark: Option<Arc<Mark>>,
@@ -240,6 +242,7 @@ impl Driver {
             flush_at: now + flush_every,
             grace: None,
             cancel_when_live: None,
+            leave_at: None,
             turns,
             mark,
         };
@@ -309,6 +312,7 @@ impl Driver {
             flush_at,
             grace_over,
             replay_look,
+            self.leave_at,
             deadline,
         ]
         .into_iter()
@@ -395,6 +399,9 @@ impl Driver {
         }
         if self.has_unshown() && self.show_from <= now {
             self.show_status().await;
+        }
+        if self.leave_at.take_if(|at| *at <= now).is_some() {
+            self.leave().await;
         }
         if self.flush_at <= now {
             self.keep_journal(Patience::None).await;

@@ -20,6 +20,9 @@ const WORTH: u64 = 20;
 /// But no longer than that.
 const WARM_MOST: Duration = Duration::from_secs(60);
 
+/// How often a run that is to be let go of is looked at, while a request of it is under way.
+const LEAVE_LOOK: Duration = Duration::from_millis(20);
+
 /// Whether a run has a place among those that run.
 pub(crate) struct Seat {
     place: Option<Place>,
@@ -156,6 +159,11 @@ impl Driver {
             && matches!(self.carrier, Carrier::Task(_));
         if !can_go_on {
             self.server.runs.stays(self.call.id);
+            return;
+        }
+        if self.tape.writes_under_way() > 0 {
+            // What comes of it would never be known.
+            self.leave_at = Some(Instant::now() + LEAVE_LOOK);
             return;
         }
         let mut events: Vec<Event> = self.take_unshown().into_iter().collect();
