@@ -1,32 +1,40 @@
-"""Write a Longshore tool in Python.
+'''Write a Longshore tool in Python.
 
-A tool is a function, and its docstring is the description that models choose it by:
+A tool is a function. Its type hints say what it takes, and its docstring is the description that models choose it by:
 
     from longshore import task, tool
 
     @tool(task_mode="always")
-    def wait() -> str:
-        "Waits for a second."
-        task.sleep(1)
+    def wait(seconds: float = 1) -> str:
+        """Waits for a while.
+
+        Args:
+            seconds: For how long.
+        """
+        task.sleep(seconds)
         return "done"
+
+It returns a text, or a dict, which is data for programs as well. `longshore.http` sends requests.
 
 What it prints is kept for the operator; `task.log` reaches the client too. An exception is an answer that the model
 can read, and its traceback is kept for the operator.
-"""
+'''
 
 import json
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.exports import tools as contract
-from wit_world.imports import types
+from wit_world.imports import longshore_tool_types as types
 
-from . import task
+from . import arguments as taken
+from . import http, task
 
-type Function = Callable[[], str]
+type Function = Callable[..., str | dict[str, Any]]
 
 # JSON-RPC 2.0, invalid params: the host only calls tools that were listed, so this is another component's.
 INVALID_PARAMS = -32602
@@ -35,33 +43,31 @@ INVALID_PARAMS = -32602
 _HELPER = __file__.removesuffix("__init__.py")
 _APP = _HELPER.removesuffix("longshore/")
 
-_tools: dict[str, tuple[contract.Tool, Function]] = {}
+_tools: dict[str, tuple[contract.Tool, list[taken.Argument], Function]] = {}
 
 # A line is out once it is printed: an instance that died does not run again to flush it.
 sys.stdout.reconfigure(line_buffering=True)
 
 
 def tool(*, task_mode: str = "auto") -> Callable[[Function], Function]:
-    """Makes a tool of a function without arguments that returns a text. Its name has `-` for `_`."""
+    """Makes a tool of a function. Its name has `-` for `_`; see `longshore.arguments` for what it may take."""
 
     def register(function: Function) -> Function:
         name = function.__name__.replace("_", "-")
-        code = function.__code__
-        if code.co_argcount or code.co_kwonlyargcount:
-            raise TypeError(f"the tool {name} takes arguments, which this helper cannot pass yet: leave them out")
+        arguments = taken.of(function)
         if not function.__doc__:
             raise TypeError(f"the tool {name} needs a docstring: it is the description that models choose it by")
         description = contract.Tool(
             name=name,
             title=None,
-            description=function.__doc__.strip(),
-            input_schema=json.dumps({"type": "object", "properties": {}}),
+            description=taken.description(function),
+            input_schema=json.dumps(taken.schema(arguments)),
             output_schema=None,
             task_mode=contract.TaskMode[task_mode.replace("-", "_").upper()],
             requires=[],
             extra=None,
         )
-        _tools[name] = (description, function)
+        _tools[name] = (description, arguments, function)
         return function
 
     return register
@@ -71,21 +77,24 @@ class Tools(exports.Tools):
     """The component's export, over the functions that were made tools."""
 
     def list_tools(self) -> list[contract.Tool]:
-        return [description for description, _ in _tools.values()]
+        return [description for description, _, _ in _tools.values()]
 
     def call_tool(self, name: str, arguments: str) -> types.ToolResult:
         if name not in _tools:
             error = types.RpcError(INVALID_PARAMS, f"no tool {name} in this component", None)
             raise Err(types.CallError_Protocol(error))
-        _, function = _tools[name]
+        _, takes, function = _tools[name]
         try:
-            answer = function()
+            answer = function(**taken.given(takes, json.loads(arguments)))
             if isinstance(answer, str):
                 return _text(answer)
-            raise TypeError(f"{name} must return a text, and it returned {type(answer).__name__}")
+            if isinstance(answer, dict):
+                data = json.dumps(answer)
+                return types.ToolResult([types.Block_Text(data)], data, None)
+            raise TypeError(f"{name} must return a text or a dict, and it returned {type(answer).__name__}")
         except task.Cancelled:
             raise Err(types.CallError_Cancelled()) from None
-        except task.AskError as error:
+        except (task.AskError, http.Error) as error:
             raise _failed(str(error)) from None
         except Exception as error:
             traceback.print_exc()

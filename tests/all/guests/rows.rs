@@ -122,6 +122,13 @@ pub(super) fn rows() -> Vec<Row> {
                 "this tool may not send this request to example.test: its operator can grant it",
             )),
         ),
+        row(
+            "fetch-python",
+            json!({ "url": "https://example.test/", "shown": 3.0 }),
+            Result(tool_error(
+                "this tool may not send this request to example.test: its operator can grant it",
+            )),
+        ),
         tool(
             "limits",
             "send",

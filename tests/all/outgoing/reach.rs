@@ -117,6 +117,34 @@ async fn a_call_without_a_server_reaches_what_its_caller_grants() {
     assert_eq!(target.seen().len(), 1);
 }
 
+#[tokio::test]
+async fn a_tool_in_python_takes_arguments_and_sends_requests() {
+    let target = Target::start().await;
+    let options = Options::default().set("inline_budget_ms", 60_000);
+    let server = serving("fetch-python", options, rule(&target)).await;
+    let client = Client::plain(server.address);
+    let arguments = json!({ "url": url(&target), "shown": 9.0 });
+    let result = client.call("fetch-python", arguments).await;
+    let seen = &result["structuredContent"];
+    assert_eq!(seen["status"], 200, "{result}");
+    assert_eq!(seen["text"], "{\"request", "{result}");
+    for (arguments, word) in [
+        (json!({}), "\"url\""),
+        (json!({ "url": 1 }), "string"),
+        (json!({ "url": "", "shown": "x" }), "integer"),
+        (json!({ "url": "nonsense" }), "is no URL"),
+    ] {
+        let said = says(&client, "fetch-python", arguments).await;
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert_eq!(target.seen().len(), 1);
+    let listed = client.result("tools/list", json!({})).await;
+    let schema = &listed["tools"][0]["inputSchema"];
+    assert_eq!(schema["required"], json!(["url"]), "{schema}");
+    let described = schema["properties"]["shown"]["description"].as_str();
+    assert_eq!(described, Some("How many bytes of it."));
+}
+
 /// A run that has directories of the host uses another WASI, and reaches the same.
 #[tokio::test]
 async fn a_tool_with_directories_sends_requests_as_well() {
