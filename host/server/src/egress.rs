@@ -42,7 +42,7 @@ impl Egress {
     pub(crate) fn new(vault: Vault, connections: usize) -> Self {
         Self {
             roots: Roots::default(),
-            resolver: Arc::new(System),
+            resolver: Arc::<System>::default(),
             vault,
             places: Semaphore::new(connections.min(Semaphore::MAX_PERMITS)),
             own: Mutex::default(),

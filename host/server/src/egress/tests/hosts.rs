@@ -382,3 +382,11 @@ async fn connections_are_as_many_as_may_be() {
         Err(Failure::ResponseTimeout)
     );
 }
+
+#[tokio::test]
+async fn this_machine_knows_its_own_name() {
+    let host = Host::that(|stream| ok(stream).boxed()).await;
+    let mut outgoing = to(Scheme::Http, &format!("localhost:{}", host.address.port()));
+    outgoing.networks.push("::1".parse().unwrap());
+    assert_eq!(response(egress().send("c", outgoing).await).status, 200);
+}
