@@ -2,7 +2,7 @@
 
 use longshore_guest::{Schema, http, tool};
 
-/// What is shown of a page.
+/// How many bytes of a text are shown.
 const SHOWN: usize = 4 * 1024;
 
 longshore_guest::manifest!(
@@ -33,11 +33,12 @@ fn fetch(
     url: String,
 ) -> Result<Page, http::Error> {
     let response = http::get(url).send()?;
-    let shown = &response.bytes()[..response.bytes().len().min(SHOWN)];
+    let mut text = String::from_utf8_lossy(response.bytes()).into_owned();
+    text.truncate(text.floor_char_boundary(SHOWN));
     Ok(Page {
         status: response.status(),
         content_type: response.header("content-type").map(str::to_owned),
         bytes: response.bytes().len(),
-        text: String::from_utf8_lossy(shown).into_owned(),
+        text,
     })
 }

@@ -6,89 +6,37 @@
 //! /// Says what the weather is like.
 //! #[tool]
 //! fn weather(/** Where. */ city: String) -> Result<String, http::Error> {
-//!     let response = http::get(format!("https://weather.example.org/{city}")).send()?;
-//!     response.text()
+//!     http::get("https://weather.example.org/now").query("city", &city).send()?.text()
 //! }
 //! # fn main() {}
 //! ```
 //!
 //! A request that may change something is sent once at most, also if the server dies meanwhile. What became of it is then
-//! asked of whoever called, or told as [`Error::OutcomeUnknown`]: such a request must not simply be sent again.
+//! asked of whoever called, or told as [`Error::OutcomeUnknown`]. Nothing here sends a request again by itself;
+//! [`Error::may_have_happened`] says whether a tool may do so.
 
+mod error;
+mod url;
 mod wasi;
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::error::Error;
+
+use self::error::failure;
+use self::url::{Parts, parts, with_query};
 use self::wasi::wasi::http::outgoing_handler::handle;
 use self::wasi::wasi::http::types::{
     ErrorCode, Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, Method,
-    OutgoingBody, OutgoingRequest, RequestOptions, Scheme,
+    OutgoingBody, OutgoingRequest, RequestOptions, http_error_code,
 };
 use self::wasi::wasi::io::streams::StreamError;
 
 /// What one read asks for.
 const CHUNK: u64 = 64 * 1024;
-
-/// Why there is no response.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// This is no URL, or no request.
-    Invalid(String),
-    /// The operator does not let this tool send it.
-    Denied {
-        /// To whom it was to go.
-        host: String,
-    },
-    /// There is no way there.
-    Unreachable {
-        /// To whom it was to go.
-        host: String,
-        /// Why.
-        why: String,
-    },
-    /// There was no response in time.
-    TimedOut {
-        /// From whom.
-        host: String,
-    },
-    /// The response is larger than allowed.
-    TooLarge {
-        /// From whom.
-        host: String,
-    },
-    /// It may have been carried out, and may be yet: it must not simply be sent again.
-    OutcomeUnknown {
-        /// To whom it went.
-        host: String,
-    },
-    /// What came is not what was wanted.
-    Unreadable(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(why) | Self::Unreadable(why) => f.write_str(why),
-            Self::Denied { host } => write!(
-                f,
-                "this tool may not send this request to {host}: its operator can grant it"
-            ),
-            Self::Unreachable { host, why } => write!(f, "{host} cannot be reached: {why}"),
-            Self::TimedOut { host } => write!(f, "{host} did not answer in time"),
-            Self::TooLarge { host } => write!(f, "what {host} answered is too large"),
-            Self::OutcomeUnknown { host } => write!(
-                f,
-                "outcome-unknown: the request to {host} may have been carried out, and may be yet"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// A request that is still to be sent.
 #[derive(Debug)]
@@ -137,6 +85,12 @@ impl Request {
             timeout: None,
             fault: None,
         }
+    }
+
+    /// With this beside what stands behind the `?` of the URL, whatever letters are in it.
+    pub fn query(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        self.url = with_query(&self.url, name, value.as_ref());
+        self
     }
 
     /// With this field beside the others. `{secret:NAME}` in its value stands for a secret, which is filled in when the
@@ -286,7 +240,10 @@ impl Response {
             match stream.blocking_read(CHUNK) {
                 Ok(piece) => bytes.extend(piece),
                 Err(StreamError::Closed) => break,
-                Err(StreamError::LastOperationFailed(_)) => return Err(gone()),
+                Err(StreamError::LastOperationFailed(error)) => {
+                    let code = http_error_code(&error);
+                    return Err(code.map_or_else(gone, |code| failure(&host, code)));
+                }
             }
         }
         drop(stream);
@@ -319,6 +276,12 @@ impl Response {
         std::str::from_utf8(value).ok()
     }
 
+    /// All of its fields, names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let fields = self.fields.iter();
+        fields.map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
     /// Its body.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -339,127 +302,5 @@ impl Response {
                 self.host
             ))
         })
-    }
-}
-
-struct Parts {
-    scheme: Scheme,
-    host: String,
-    path: String,
-}
-
-fn parts(url: &str) -> Result<Parts, Error> {
-    let invalid = || {
-        Error::Invalid(format!(
-            "{url:?} is no URL: write it like https://example.org/path"
-        ))
-    };
-    let (scheme, rest) = url.split_once("://").ok_or_else(invalid)?;
-    let scheme = match &*scheme.to_ascii_lowercase() {
-        "http" => Scheme::Http,
-        "https" => Scheme::Https,
-        _ => return Err(invalid()),
-    };
-    // What stands behind a `#` is for whoever asks.
-    let rest = rest.split('#').next().unwrap_or_default();
-    let at = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (host, path) = rest.split_at(at);
-    if host.is_empty() {
-        return Err(invalid());
-    }
-    let path = if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!("/{path}")
-    };
-    Ok(Parts {
-        scheme,
-        host: host.to_owned(),
-        path,
-    })
-}
-
-/// What the host says instead of a code, for what none of them means.
-const OUTCOME_UNKNOWN: &str = "outcome-unknown";
-
-fn failure(host: &str, code: ErrorCode) -> Error {
-    let host = host.to_owned();
-    match code {
-        ErrorCode::HttpRequestDenied => Error::Denied { host },
-        ErrorCode::InternalError(Some(text)) if text.starts_with(OUTCOME_UNKNOWN) => {
-            Error::OutcomeUnknown { host }
-        }
-        ErrorCode::InternalError(Some(why)) => Error::Unreachable { host, why },
-        ErrorCode::ConnectionTimeout
-        | ErrorCode::DnsTimeout
-        | ErrorCode::HttpResponseTimeout
-        | ErrorCode::ConnectionReadTimeout
-        | ErrorCode::ConnectionWriteTimeout => Error::TimedOut { host },
-        ErrorCode::HttpResponseBodySize(_)
-        | ErrorCode::HttpResponseHeaderSectionSize(_)
-        | ErrorCode::HttpResponseHeaderSize(_) => Error::TooLarge { host },
-        ErrorCode::HttpRequestUriInvalid | ErrorCode::HttpRequestMethodInvalid => {
-            Error::Invalid(format!("this is no request to {host}"))
-        }
-        code => {
-            let why = match code {
-                ErrorCode::DnsError(_) => "there is no such name".to_owned(),
-                ErrorCode::DestinationIpProhibited => {
-                    "it is at an address that tools are not let to".to_owned()
-                }
-                ErrorCode::ConnectionRefused => "it takes no connection".to_owned(),
-                ErrorCode::ConnectionTerminated => "the connection broke".to_owned(),
-                ErrorCode::TlsCertificateError => "its certificate is not good".to_owned(),
-                ErrorCode::ConnectionLimitReached => "too many requests are under way".to_owned(),
-                other => format!("{other:?}"),
-            };
-            Error::Unreachable { host, why }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_has_its_parts() {
-        let cases = [
-            ("https://a.example", "https a.example /"),
-            ("HTTP://a.example:8080/b?c#d", "http a.example:8080 /b?c"),
-            ("https://a.example?b", "https a.example /?b"),
-            ("https://[::1]:1/", "https [::1]:1 /"),
-        ];
-        for (url, expected) in cases {
-            let Parts { scheme, host, path } = parts(url).unwrap();
-            let scheme = if scheme == Scheme::Http {
-                "http"
-            } else {
-                "https"
-            };
-            assert_eq!(format!("{scheme} {host} {path}"), expected);
-        }
-        for url in ["", "a.example", "ftp://a.example", "https:///path"] {
-            assert!(matches!(parts(url), Err(Error::Invalid(_))), "{url}");
-        }
-    }
-
-    #[test]
-    fn an_error_says_whom_it_is_about_and_what_to_do() {
-        let cases = [
-            (ErrorCode::HttpRequestDenied, "its operator can grant it"),
-            (ErrorCode::DnsTimeout, "h did not answer in time"),
-            (ErrorCode::HttpResponseBodySize(None), "too large"),
-            (ErrorCode::ConnectionRefused, "h cannot be reached"),
-            (
-                ErrorCode::InternalError(Some("outcome-unknown: it may".into())),
-                "outcome-unknown: the request to h",
-            ),
-            (ErrorCode::InternalError(Some("why".into())), "reached: why"),
-        ];
-        for (code, expected) in cases {
-            let text = failure("h", code).to_string();
-            assert!(text.contains(expected), "{text}");
-        }
     }
 }

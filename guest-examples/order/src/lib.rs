@@ -36,7 +36,7 @@ fn order(
     n: u32,
     /// The shop's URL, which takes orders by POST.
     url: String,
-    /// How often each is tried, where it is known that it failed.
+    /// How often each is tried, where it is known that it was not sent.
     #[tool(default = 1, minimum = 1, maximum = 10)]
     tries: u32,
     ctx: &Context,
@@ -50,8 +50,8 @@ fn order(
                 Ok(response) if response.is_ok() => orders.accepted += 1,
                 Ok(_) => orders.refused += 1,
                 // Once more would perhaps be twice.
-                Err(http::Error::OutcomeUnknown { .. }) => orders.unknown += 1,
-                Err(error) if left == 0 => return Err(error.to_string().into()),
+                Err(error) if error.may_have_happened() => orders.unknown += 1,
+                Err(error) if left == 0 => return Err(error.into()),
                 Err(_) => continue,
             }
             break;
