@@ -31,7 +31,7 @@ pub(super) fn parts(url: &str) -> Result<Parts, Error> {
     let (host, path) = rest.split_at(at);
     if let Some((_, host)) = host.rsplit_once('@') {
         // Not shown: there may be a password in it.
-        let why = format!("a URL with a user in it is not sent, to {host}: use a header");
+        let why = format!("the URL of a request to {host} may name no user: use a header");
         return Err(Error::Invalid(why));
     }
     if host.is_empty() {
