@@ -3,6 +3,7 @@
 import { getStderr } from "wasi:cli/stderr@0.2.12";
 import { getStdout } from "wasi:cli/stdout@0.2.12";
 import { getRandomBytes } from "wasi:random/random@0.2.12";
+import { utf8 } from "./utf8";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -33,13 +34,6 @@ function shown(value: unknown): string {
     // A value that holds itself, or a whole number beyond those of JSON.
     return String(value);
   }
-}
-
-function utf8(text: string): Uint8Array {
-  // Each byte of UTF-8 that is not a plain letter is written as `%` and two digits.
-  const letters = encodeURIComponent(text.toWellFormed());
-  const bytes = letters.matchAll(/%(..)|[^%]/g);
-  return Uint8Array.from(bytes, ([letter, digits]) => (digits ? parseInt(digits, 16) : letter.charCodeAt(0)));
 }
 
 const out = (...values: unknown[]): void => print(getStdout(), values);
