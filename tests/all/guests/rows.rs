@@ -129,6 +129,13 @@ pub(super) fn rows() -> Vec<Row> {
                 "this tool may not send this request to example.test: its operator can grant it",
             )),
         ),
+        row(
+            "fetch-typescript",
+            json!({ "url": "https://example.test/" }),
+            Result(tool_error(
+                "this tool may not send this request to example.test: its operator can grant it",
+            )),
+        ),
         tool(
             "limits",
             "send",

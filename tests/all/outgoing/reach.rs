@@ -145,6 +145,29 @@ async fn a_tool_in_python_takes_arguments_and_sends_requests() {
     assert_eq!(described, Some("How many bytes of it."));
 }
 
+#[tokio::test]
+async fn a_tool_in_typescript_takes_arguments_and_sends_requests() {
+    let target = Target::start().await;
+    let options = Options::default().set("inline_budget_ms", 60_000);
+    let server = serving("fetch-typescript", options, rule(&target)).await;
+    let client = Client::plain(server.address);
+    let result = client
+        .call("fetch-typescript", json!({ "url": url(&target) }))
+        .await;
+    let seen = &result["structuredContent"];
+    assert_eq!(seen["status"], 200, "{result}");
+    assert_eq!(seen["text"], "{\"request\":1}", "{result}");
+    for (arguments, word) in [
+        (json!({}), "\"url\""),
+        (json!({ "url": 1 }), "string"),
+        (json!({ "url": "nonsense" }), "nonsense"),
+    ] {
+        let said = says(&client, "fetch-typescript", arguments).await;
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert_eq!(target.seen().len(), 1);
+}
+
 /// A run that has directories of the host uses another WASI, and reaches the same.
 #[tokio::test]
 async fn a_tool_with_directories_sends_requests_as_well() {
