@@ -57,6 +57,7 @@ fn sandbox_with(
         bounds: Bounds::default(),
         compile_limits: CompileLimits::default(),
         wasi,
+        own_dirs: Vec::new(),
     })
 }
 

@@ -11,7 +11,11 @@ use longshore_server::policy::http::Rule;
 use longshore_server::policy::limits::Named;
 use longshore_server::policy::secrets::Secret;
 
+use crate::contents;
 use crate::exit::{Exit, Failure, OrExit as _};
+
+/// Far more than anybody writes by hand.
+const MOST_BYTES: u64 = 1024 * 1024;
 
 /// What a component may touch.
 #[derive(clap::Args)]
@@ -71,8 +75,12 @@ impl Allowed {
 /// What a file grants.
 pub(crate) async fn granted_in(file: &Path) -> Result<Grant, Failure> {
     let reading = || format!("reading {}", file.display());
-    let text = tokio::fs::read_to_string(file).await;
-    let text = text.with_context(reading).or_exit(Exit::Failed)?;
+    let bytes = contents::read_aside(file, MOST_BYTES).await;
+    let bytes = bytes.with_context(reading).or_exit(Exit::Failed)?;
+    let text = String::from_utf8(bytes)
+        .context("it is no text")
+        .with_context(reading)
+        .or_exit(Exit::Failed)?;
     Grant::of_toml(&text)
         .map_err(|fault| Failure::because(Exit::Failed, anyhow!("{}: {fault}", file.display())))
 }

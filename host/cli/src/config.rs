@@ -3,7 +3,7 @@
 //! A value comes from the layer nearest to the person: option, then variable, then file, then default.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -42,6 +42,11 @@ impl Told {
         let file = SettingsFile::find(self.config.as_deref(), &self.data()?);
         file.and_then(|file| Config::resolve(file.as_ref(), env::text, &self.set, options))
             .map_err(|fault| Failure::new(Exit::Usage, fault))
+    }
+
+    /// The settings file that was named.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 
     /// The data directory. Nothing is looked at or made yet.

@@ -65,6 +65,7 @@ pub(crate) fn sandbox(numbers: &Numbers, cache: Option<Cache>) -> anyhow::Result
         } else {
             WasiKind::Host
         },
+        own_dirs: numbers.server.own_dirs.clone(),
     })
     .context("starting the engine")
 }

@@ -152,6 +152,18 @@ impl Serve {
                 Passed::Unheard => {}
             }
         };
+        let mut config = config;
+        let others = [
+            config.components_dir.as_path(),
+            self.told.file().unwrap_or(Path::new("")),
+        ];
+        let others = others
+            .into_iter()
+            .filter(|path| !path.as_os_str().is_empty());
+        config.numbers.server.own_dirs = std::iter::once(data.path())
+            .chain(others)
+            .map(Path::to_owned)
+            .collect();
         let token = token(&data).or_exit(Exit::CannotStart)?;
         let place = match std::env::var_os(env::ADMIN_TOKEN) {
             Some(_) => format!("{}, as this server was given it", env::ADMIN_TOKEN),
@@ -168,9 +180,7 @@ impl Serve {
         let folder_every = Duration::from_millis(config.numbers.folder_ms);
         let components_dir = Some(config.components_dir.clone());
         let components_dir = components_dir.filter(|dir| !dir.as_os_str().is_empty());
-        let mut config = config;
         fit_memory(&mut config.numbers.server);
-        config.numbers.server.own_dirs = vec![data.path().to_owned()];
         let server = Server::new(Parts {
             sandbox,
             tasks: Arc::new(store.clone()),

@@ -298,10 +298,16 @@ impl Client {
     /// Where the admin API has a task that is meant by its id, or by the beginning of it if no other begins so.
     pub(crate) async fn path_of(&self, id: &str) -> Result<String, Failure> {
         let is_of_an_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-        let whole = if (SHORT_ID..WHOLE_ID).contains(&id.len()) && id.bytes().all(is_of_an_id) {
-            self.whole_id(id).await?
-        } else {
-            id.to_owned()
+        let whole = match id.len() {
+            _ if !id.bytes().all(is_of_an_id) => id.to_owned(),
+            1..SHORT_ID => {
+                let fault = format!(
+                    "{id:?} is too short for the beginning of a task's id: give at least {SHORT_ID} of its signs"
+                );
+                return Err(Failure::new(Exit::Usage, fault));
+            }
+            SHORT_ID..WHOLE_ID => self.whole_id(id).await?,
+            _ => id.to_owned(),
         };
         Ok(format!("/v1/tasks/{}", encode(&whole)))
     }

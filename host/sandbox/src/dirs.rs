@@ -4,16 +4,22 @@
 //! are. What it does not keep away are things in it that only look like files: to open a pipe that nobody writes
 //! to takes a thread for ever, and a device is no file at all.
 
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use longshore_policy::dirs::{Access, HostPath, Mount};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+use rustix::process::{Resource as Limit, getrlimit};
+use tokio::sync::Semaphore;
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::WasiFilesystemView as _;
 use wasmtime_wasi::p2::FsError;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    Descriptor, DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags,
-    PathFlags,
+    Descriptor, DescriptorFlags, DescriptorType, DirectoryEntryStream, ErrorCode,
+    HostDescriptor as _, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
@@ -51,21 +57,32 @@ pub enum Unopened {
     },
 }
 
-/// Whether a directory can be given to a guest: it is there, it is what its path says, and nothing of the server's own
-/// is in it.
-pub fn check(host: &HostPath, own: &[PathBuf]) -> Result<(), Unopened> {
+/// Opens a directory that is to be given to a guest: it is there, no link lies on the way to it at the moment in which
+/// it is opened, and nothing of the server's own is in it. Whatever stands at its path later is something else.
+fn open(host: &HostPath, own: &[PathBuf]) -> Result<OwnedFd, Unopened> {
     let path = host.as_str().to_owned();
-    let real = match std::fs::canonicalize(&path) {
+    let how = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let on_the_way = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let dir = match openat2(CWD, &path, how, Mode::empty(), on_the_way) {
+        Ok(dir) => dir,
+        Err(Errno::LOOP) => {
+            let real = std::fs::canonicalize(&path).unwrap_or_default();
+            let real = real.display().to_string();
+            return Err(Unopened::Linked { path, real });
+        }
+        Err(Errno::NOTDIR) if Path::new(&path).exists() => {
+            return Err(Unopened::NoDirectory(path));
+        }
+        Err(error) => {
+            let error = error.into();
+            return Err(Unopened::Absent { path, error });
+        }
+    };
+    // Where it lies now, which may be elsewhere than its path says since a directory above it was moved.
+    let real = match std::fs::read_link(by_number(&dir)) {
         Ok(real) => real,
         Err(error) => return Err(Unopened::Absent { path, error }),
     };
-    if real != Path::new(&path) {
-        let real = real.display().to_string();
-        return Err(Unopened::Linked { path, real });
-    }
-    if !real.is_dir() {
-        return Err(Unopened::NoDirectory(path));
-    }
     for own in own {
         let own = std::fs::canonicalize(own).unwrap_or_else(|_| own.clone());
         if real.starts_with(&own) || own.starts_with(&real) {
@@ -73,26 +90,57 @@ pub fn check(host: &HostPath, own: &[PathBuf]) -> Result<(), Unopened> {
             return Err(Unopened::Own { path, own });
         }
     }
-    Ok(())
+    Ok(dir)
+}
+
+/// A path that is that very directory, whatever its own path leads to.
+fn by_number(dir: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", dir.as_raw_fd())
+}
+
+/// Whether a directory can be given to a guest now.
+pub fn check(host: &HostPath, own: &[PathBuf]) -> Result<(), Unopened> {
+    open(host, own).map(drop)
 }
 
 /// Gives a guest the directories that it was granted.
-pub(crate) fn preopen(context: &mut WasiCtxBuilder, mounts: &[Mount]) -> Result<()> {
+pub(crate) fn preopen(
+    context: &mut WasiCtxBuilder,
+    mounts: &[Mount],
+    own: &[PathBuf],
+) -> Result<()> {
     for mount in mounts {
-        check(&mount.host, &[]).map_err(|unopened| wasmtime::Error::msg(unopened.to_string()))?;
+        let dir = open(&mount.host, own)
+            .map_err(|unopened| wasmtime::Error::msg(unopened.to_string()))?;
         let perms = match mount.access {
             Access::ReadOnly => FsPerms::ReadOnly,
             Access::ReadWrite => FsPerms::ReadWrite,
         };
-        context.preopened_dir(mount.host.as_str(), mount.guest.as_str(), perms)?;
+        context.preopened_dir(by_number(&dir), mount.guest.as_str(), perms)?;
     }
     Ok(())
+}
+
+/// Handles of one run that has directories of the host: each may be a file that is open.
+pub(crate) const HANDLES: u64 = 128;
+/// Names of one directory that are listed. All of them are in memory for as long as the list is.
+const NAMES: usize = 10_000;
+
+/// Runs with such directories that there may be at once: they leave half of the files that this process may have open
+/// to everything else.
+pub(crate) fn runs_at_once() -> usize {
+    let most = getrlimit(Limit::Nofile).current.unwrap_or(u64::MAX);
+    let runs = most / 2 / HANDLES;
+    usize::try_from(runs).map_or(Semaphore::MAX_PERMITS, |runs| {
+        runs.clamp(1, Semaphore::MAX_PERMITS)
+    })
 }
 
 /// The version at which the engine offers its file system.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
-/// Puts in front of the engine's own way to open a file one that opens nothing but files and directories.
+/// Puts in front of the engine's own way to open a file one that opens nothing but files and directories, and before
+/// the one to list a directory one that lists none that is very large.
 pub(crate) fn guard(linker: &mut Linker<State>) -> Result<()> {
     linker.allow_shadowing(true);
     linker.instance(TYPES)?.func_wrap_async(
@@ -101,8 +149,40 @@ pub(crate) fn guard(linker: &mut Linker<State>) -> Result<()> {
             Box::new(open_at(store, on, at, path, how, flags))
         },
     )?;
+    linker.instance(TYPES)?.func_wrap_async(
+        "[method]descriptor.read-directory",
+        |store: StoreContextMut<'_, State>, (on,): (Resource<Descriptor>,)| {
+            Box::new(read_directory(store, on))
+        },
+    )?;
     linker.allow_shadowing(false);
     Ok(())
+}
+
+type Listed = (Result<Resource<DirectoryEntryStream>, ErrorCode>,);
+
+async fn read_directory(
+    mut store: StoreContextMut<'_, State>,
+    on: Resource<Descriptor>,
+) -> Result<Listed> {
+    let mut files = store.data_mut().filesystem();
+    if let Descriptor::Dir(dir) = files.table.get(&on)? {
+        let dir = Arc::clone(&dir.dir);
+        let is_large = tokio::task::spawn_blocking(move || {
+            // With itself and what is above it.
+            let most = NAMES + 2;
+            let names = rustix::fs::Dir::read_from(&*dir);
+            names.is_ok_and(|names| names.take(most + 1).count() > most)
+        });
+        if is_large.await.unwrap_or(true) {
+            return Ok((Err(ErrorCode::InsufficientMemory),));
+        }
+    }
+    let listed = files.read_directory(Resource::new_borrow(on.rep())).await;
+    Ok((match listed {
+        Ok(listed) => Ok(listed),
+        Err(error) => Err(error.downcast()?),
+    },))
 }
 
 type Opening = (

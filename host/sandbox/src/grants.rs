@@ -1,5 +1,6 @@
 //! What a policy comes to in a run.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use longshore_policy::dirs::Mount;
@@ -18,6 +19,8 @@ pub(crate) struct Grants {
     pub(crate) env: Arc<[(String, String)]>,
     /// Directories of the host.
     pub(crate) mounts: Arc<[Mount]>,
+    /// What the server keeps for itself, which none of them may hold.
+    pub(crate) own: Arc<[PathBuf]>,
     /// Requests that are sent for it.
     pub(crate) http: Arc<[Rule]>,
     /// Secrets that those may carry.
@@ -35,7 +38,7 @@ impl Grants {
     }
 
     /// Names every part of a policy, so that a new one does not compile until it is decided what it comes to.
-    pub(crate) fn of(policy: Policy) -> Self {
+    pub(crate) fn of(policy: Policy, own: &Arc<[PathBuf]>) -> Self {
         let Policy {
             version: _,
             http,
@@ -51,6 +54,7 @@ impl Grants {
             limits,
             env: env.into_iter().map(value).collect(),
             mounts: dirs.into(),
+            own: Arc::clone(own),
             http: http.into(),
             secrets: secrets.into(),
         }

@@ -46,6 +46,7 @@ impl HostWasi {
             limits,
             env,
             mounts,
+            own,
             http: _,
             secrets: _,
         } = grants;
@@ -58,12 +59,17 @@ impl HostWasi {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
-        dirs::preopen(&mut context, mounts)?;
+        dirs::preopen(&mut context, mounts, own)?;
         let requests = Requests::new(grants, outside);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELD_BYTES);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(usize::try_from(limits.handles).unwrap_or(usize::MAX));
+        let handles = if mounts.is_empty() {
+            limits.handles
+        } else {
+            limits.handles.min(dirs::HANDLES)
+        };
+        table.set_max_capacity(usize::try_from(handles).unwrap_or(usize::MAX));
         Ok(Self {
             context: context.build(),
             http,

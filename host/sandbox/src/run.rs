@@ -1,6 +1,7 @@
 //! One run: one instance, from its first instruction to its last.
 
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use futures_util::FutureExt as _;
 use longshore_journal::tape::Tape;
 use longshore_journal::world::World;
 use longshore_policy::limits::Limits;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::control::{Control, StopReason};
@@ -38,6 +39,10 @@ pub(crate) struct Room {
     pub(crate) wasi: WasiKind,
     /// Instances that exist.
     pub(crate) live: Arc<AtomicU64>,
+    /// What the server keeps for itself.
+    pub(crate) own: Arc<[PathBuf]>,
+    /// Places for runs that have directories of the host.
+    pub(crate) with_dirs: Arc<Semaphore>,
 }
 
 /// What is left of a run when its instance is gone, however it went.
@@ -113,6 +118,15 @@ pub(crate) async fn call(
     target: &Target,
 ) -> Ending {
     let limits = terms.grants.limits.clone();
+    let _place = if terms.grants.mounts.is_empty() {
+        None
+    } else {
+        tokio::select! {
+            biased;
+            reason = terms.control.until_stopped() => return Ending::Stopped(reason),
+            place = Arc::clone(&room.with_dirs).acquire_owned() => place.ok(),
+        }
+    };
     let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
     let (life, mut world) = Life::begin(terms);
     loop {

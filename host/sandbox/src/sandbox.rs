@@ -3,6 +3,7 @@
 mod ready;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use futures_util::future::WeakShared;
 use longshore_policy::limits::Limits;
 use longshore_policy::policy::Policy;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use self::ready::Flight;
 pub use self::ready::Prepared;
@@ -21,6 +22,7 @@ pub use self::ready::Prepared;
 use crate::artifact::{Artifacts, Digest};
 use crate::compile::{ChildCommand, CompileLimits, Compiler};
 use crate::control::{Control, StopReason};
+use crate::dirs;
 use crate::ending::{Ended, Ending, Fault, FaultKind, RingText};
 use crate::epoch::Ticker;
 use crate::executor::RunKey;
@@ -69,6 +71,8 @@ pub struct Settings {
     pub compile_limits: CompileLimits,
     /// Which WASI guests get whose runs are not recorded.
     pub wasi: WasiKind,
+    /// What the server keeps for itself: no directory that a guest has may hold any of it.
+    pub own_dirs: Vec<PathBuf>,
 }
 
 /// Which WASI a guest gets.
@@ -254,6 +258,7 @@ impl Sandbox {
             bounds,
             compile_limits,
             wasi,
+            own_dirs,
         } = settings;
         let engines = Engines::new(slots)?;
         let remembers = artifacts.as_ref().map(Dir::try_clone).transpose()?;
@@ -274,6 +279,8 @@ impl Sandbox {
                 engines,
                 wasi,
                 live,
+                own: own_dirs.into(),
+                with_dirs: Arc::new(Semaphore::new(dirs::runs_at_once())),
             },
             links,
             recorded,
@@ -309,7 +316,7 @@ impl Sandbox {
         let trail = Trail::new(&limits, &journal);
         let control = Control::default();
         let terms = Terms {
-            grants: Grants::of(Policy::nothing(limits)),
+            grants: Grants::of(Policy::nothing(limits), &self.0.room.own),
             outside: Arc::new(Nobody::default()),
             control: control.clone(),
             trail: trail.clone(),
@@ -358,7 +365,7 @@ impl Sandbox {
             journal,
             first_turn,
         } = run;
-        let grants = Grants::of(policy);
+        let grants = Grants::of(policy, &self.0.room.own);
         let trail = Trail::new(&grants.limits, &journal);
         let is_recorded = journal.is_recorded;
         let witness = outside.witness();

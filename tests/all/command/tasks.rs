@@ -82,12 +82,14 @@ async fn tasks_are_listed_shown_answered_and_cancelled() {
         ("00000000-0000-4000-8000-00000000000", "begins with"),
         ("xyzxyz", "no such task"),
         ("000000-", "begins with"),
-        (&asking[..5], "no such task"),
     ] {
         against(&server, &["tasks", "show", id])
             .await
             .assert_failed(FAILED, &[words]);
     }
+    against(&server, &["tasks", "show", &asking[..5]])
+        .await
+        .assert_failed(USAGE, &["too short", "at least 6"]);
     let shown = json_of(&server, &["tasks", "show", &asking]).await;
     assert_eq!(
         (&shown["status"], &shown["result"]),

@@ -3,9 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use longshore_tests::guests;
+use longshore_tests::mcp::Client;
 use longshore_tests::process::{Options, Server};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
@@ -97,7 +100,8 @@ async fn served(tree: &Tree) -> Server {
 /// What the guest says of one thing that it does.
 async fn touch(server: &Server, what: &str, path: &str, to: &str) -> String {
     let arguments = json!({ "what": what, "path": path, "to": to });
-    let result = server.client().call("touch", arguments).await;
+    // Whoever waits gets the result, however long a list takes.
+    let result = Client::plain(server.address).call("touch", arguments).await;
     let text = result["content"][0]["text"].as_str();
     text.unwrap_or_else(|| panic!("{what} {path}: {result}"))
         .to_owned()
@@ -326,4 +330,71 @@ async fn only_a_directory_that_is_what_it_says_is_granted() {
         message.contains("cannot be opened") && !message.contains("read-only"),
         "{error}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_that_becomes_a_link_while_it_is_opened_is_not_followed() {
+    let tree = Tree::new();
+    let server = served(&tree).await;
+    let nested = json!({ "dirs": [
+        { "guest": "/data", "host": tree.path("inside"), "access": "read-write" },
+        { "guest": "/in", "host": tree.path("inside/deep") },
+    ] });
+    granted(&server, &nested).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let swapping = {
+        let (is_over, deep, away) = (
+            Arc::clone(&is_over),
+            tree.path("inside/deep"),
+            tree.path("inside/away"),
+        );
+        tokio::task::spawn_blocking(move || {
+            // What a guest can do as well that may change the directory above.
+            while !is_over.load(Ordering::Relaxed) {
+                fs::rename(&deep, &away).expect("it is there");
+                symlink("../outside", &deep).expect("there is nothing now");
+                fs::remove_file(&deep).expect("it is a link");
+                fs::rename(&away, &deep).expect("there is nothing now");
+            }
+        })
+    };
+    let mut opened = 0;
+    for _ in 0..300 {
+        let call = json!({ "name": "touch", "arguments": { "what": "list", "path": "/in" } });
+        let reply = server.client().send("tools/call", call).await;
+        let reply = reply.expect("the server answers").json().to_string();
+        assert!(!reply.contains("canary"), "{reply}");
+        opened += usize::from(reply.contains("note"));
+    }
+    is_over.store(true, Ordering::Relaxed);
+    swapping.await.expect("it swaps to its end");
+    assert!(opened > 0, "it was never there");
+}
+
+#[tokio::test]
+async fn a_directory_of_more_names_than_a_list_may_have_is_not_listed() {
+    let tree = Tree::new();
+    for n in 0..10_000 {
+        fs::write(tree.path(&format!("read-only/{n}")), "").expect("it can be written");
+    }
+    // With those that were there it has two more.
+    let server = served(&tree).await;
+    let told = touch(&server, "list", "/look", "").await;
+    assert!(told.contains("memory"), "{told}");
+    for n in 0..2 {
+        fs::remove_file(tree.path(&format!("read-only/{n}"))).expect("it is there");
+    }
+    let told = touch(&server, "list", "/look", "").await;
+    assert!(told.contains("note"), "{told}");
+}
+
+#[tokio::test]
+async fn where_components_come_from_is_the_servers_own() {
+    let tree = Tree::new();
+    let options =
+        Options::with_guests(&[NAME]).set("components.dir", tree.path("inside/deep").display());
+    let server = Server::start(options).await;
+    server.prepared().await;
+    let reply = server.admin("PUT", GRANT, tree.grant().to_string()).await;
+    refused(&reply, 422, "grant", "the server's own");
 }

@@ -106,7 +106,7 @@ const PATIENT: &[(&str, u64)] = &[
     ("limits.http_between_bytes_ms", 60_000),
 ];
 /// A connection is not waited for as long as a request takes.
-const HASTY: &[(&str, u64)] = &[("limits.http_connect_ms", 500)];
+const HASTY: &[(&str, u64)] = &[("limits.http_connect_ms", 2_000)];
 
 #[rustfmt::skip]
 fn of_requests() -> Vec<Row> {
@@ -115,10 +115,10 @@ fn of_requests() -> Vec<Row> {
         Row::exact("limits.http_request_kib", 4, "too-large", send::request).at_zero(1),
         Row::exact("limits.http_response_kib", 4, "too-large", send::response).at_zero(1),
         Row::between("limits.http_head_kib", 4, 3_000, 5_000, "too-large", send::head).at_zero(1),
-        Row::between("limits.http_connect_ms", 500, 0, 1, "timed-out", send::connect),
-        Row::between("limits.http_first_byte_ms", 500, 0, 60_000, "timed-out", send::late),
-        Row::between("limits.http_between_bytes_ms", 500, 0, 60_000, "timed-out", send::pause),
-        Row::between("limits.http_exchange_ms", 500, 0, 60_000, "timed-out", send::late).with(PATIENT),
+        Row::between("limits.http_connect_ms", 2_000, 0, 1, "timed-out", send::connect),
+        Row::between("limits.http_first_byte_ms", 2_000, 0, 60_000, "timed-out", send::late),
+        Row::between("limits.http_between_bytes_ms", 2_000, 0, 60_000, "timed-out", send::pause),
+        Row::between("limits.http_exchange_ms", 2_000, 0, 60_000, "timed-out", send::late).with(PATIENT),
         Row::exact("http_connections", 2, "too-many", send::at_once).with(HASTY),
     ]
     .map(|row| row.on(&["limits"]))

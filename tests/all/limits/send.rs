@@ -72,7 +72,7 @@ pub(super) fn request(server: &Server, bytes: u64) -> Reaching<'_> {
 
 /// None of them is looked at before all are sent, and each takes a while.
 pub(super) fn at_once(server: &Server, count: u64) -> Reaching<'_> {
-    Box::pin(async move { to_target(server, "/late/2000", json!({ "at_once": count })).await })
+    Box::pin(async move { to_target(server, "/late/6000", json!({ "at_once": count })).await })
 }
 
 /// Whoever answers, or with 1 somebody who takes connections and never says who it is.

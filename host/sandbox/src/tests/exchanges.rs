@@ -1,5 +1,7 @@
 //! Requests of a guest: sent once, seen once, and never guessed at.
 
+use std::sync::Arc;
+
 use longshore_journal::call::Answer;
 use longshore_journal::http::{Blob, Failure, Outcome, Response};
 use longshore_journal::record::{Record, What};
@@ -31,13 +33,14 @@ fn on<T: 'static>(resource: &Resource<T>) -> Resource<T> {
 
 fn grants(rule: &str, in_doubt: InDoubt) -> Grants {
     let rule: Rule = rule.parse().unwrap();
-    Grants::of(Policy {
+    let policy = Policy {
         http: vec![Rule {
             in_doubt: Some(in_doubt),
             ..rule
         }],
         ..Policy::nothing(Limits::default())
-    })
+    };
+    Grants::of(policy, &Arc::default())
 }
 
 fn ok(status: u16, body: &str) -> Outcome {

@@ -47,6 +47,7 @@ pub(super) fn sandbox_of(wasi: WasiKind, threads: usize, slots: usize) -> Sandbo
         bounds: Bounds::default(),
         compile_limits: CompileLimits::default(),
         wasi,
+        own_dirs: Vec::new(),
     };
     Sandbox::new(settings).unwrap()
 }

@@ -149,7 +149,7 @@ pub(super) struct Scene {
 
 /// A run with these limits and nothing else.
 pub(super) fn nothing(limits: Limits) -> Grants {
-    Grants::of(Policy::nothing(limits))
+    Grants::of(Policy::nothing(limits), &Arc::default())
 }
 
 pub(super) fn scene(limits: &Limits, script: Script, journal: Journal) -> Scene {

@@ -75,7 +75,7 @@ enum Short {
 
 #[tokio::test]
 async fn hosts_that_mean_no_good_cost_what_they_may() {
-    const SHORT_MS: u64 = 300;
+    const SHORT_MS: u64 = 1_000;
     let cases: [(&str, Does, Short, Result<u16, Failure>); 16] = [
         (
             "an endless body",
@@ -218,7 +218,8 @@ async fn hosts_that_mean_no_good_cost_what_they_may() {
         }
         let outcome = egress().send("c", outgoing).await;
         assert_eq!(outcome.map(|response| response.status), expected, "{what}");
-        assert_eq!(host.read().len(), 1, "{what}");
+        // Nothing is tried again.
+        assert!(host.read().len() <= 1, "{what}");
     }
 }
 
