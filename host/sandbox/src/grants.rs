@@ -52,11 +52,20 @@ impl Grants {
         let value = |(name, value)| (String::from(name), value);
         Self {
             limits,
-            env: env.into_iter().map(value).collect(),
-            mounts: dirs.into(),
+            env: shared(env.into_iter().map(value).collect()),
+            mounts: shared(dirs),
             own: Arc::clone(own),
-            http: http.into(),
-            secrets: secrets.into(),
+            http: shared(http),
+            secrets: shared(secrets),
         }
+    }
+}
+
+/// A list that nobody changes. Most are empty, and those cost nothing.
+fn shared<T>(list: Vec<T>) -> Arc<[T]> {
+    if list.is_empty() {
+        Arc::default()
+    } else {
+        list.into()
     }
 }

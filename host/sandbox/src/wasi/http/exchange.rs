@@ -28,10 +28,23 @@ use crate::host::State;
 pub(crate) struct Exchanges {
     pub(super) terms: Terms,
     held: BTreeMap<u64, Exchange>,
-    come: UnboundedReceiver<(u64, Outcome)>,
-    comes: UnboundedSender<(u64, Outcome)>,
+    /// Most runs send nothing, and this takes kilobytes.
+    mail: Option<Box<Mail>>,
     /// What was taken from there and not looked at yet.
     news: Vec<(u64, Outcome)>,
+}
+
+/// Where what comes of them is handed in.
+struct Mail {
+    comes: UnboundedSender<(u64, Outcome)>,
+    come: UnboundedReceiver<(u64, Outcome)>,
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        let (comes, come) = unbounded_channel();
+        Self { comes, come }
+    }
 }
 
 struct Exchange {
@@ -74,12 +87,10 @@ pub(super) enum Found {
 
 impl Exchanges {
     pub(crate) fn new(grants: &Grants) -> Self {
-        let (comes, come) = unbounded_channel();
         Self {
             terms: Terms::of(grants),
             held: BTreeMap::new(),
-            come,
-            comes,
+            mail: None,
             news: Vec::new(),
         }
     }
@@ -127,8 +138,11 @@ impl Exchanges {
         // What comes of one that the guest has let go of is none.
         self.news
             .retain(|(number, _)| waits_for(&self.held, *number));
+        let Some(mail) = &mut self.mail else {
+            return std::future::pending().await;
+        };
         while self.news.is_empty() {
-            match self.come.recv().await {
+            match mail.come.recv().await {
                 Some(came) if waits_for(&self.held, came.0) => self.news.push(came),
                 Some(_) => {}
                 None => std::future::pending().await,
@@ -306,7 +320,7 @@ impl State {
             return;
         };
         let outside = Arc::clone(&self.outside);
-        let comes = exchanges.comes.clone();
+        let comes = exchanges.mail.get_or_insert_default().comes.clone();
         let mut outgoing = exchange.judged.outgoing.clone();
         outgoing.body = exchange.content.copy();
         let sending = tokio::spawn(async move {
@@ -341,8 +355,10 @@ impl State {
         self.settle_earlier().await?;
         let exchanges = &mut self.wasi.exchanges;
         let mut news = std::mem::take(&mut exchanges.news);
-        while let Ok(came) = exchanges.come.try_recv() {
-            news.push(came);
+        if let Some(mail) = &mut exchanges.mail {
+            while let Ok(came) = mail.come.try_recv() {
+                news.push(came);
+            }
         }
         for (number, outcome) in news {
             // It may have let go of it since.
