@@ -68,6 +68,8 @@ impl Alone {
         grant: Grant,
     ) -> Result<Self, Failure> {
         let data = told.data()?;
+        let mut config = config;
+        config.numbers.server.own_dirs = vec![data.clone()];
         let cache = cache(&data);
         let sandbox = engine::sandbox(&config.numbers, cache).or_exit(Exit::CannotStart)?;
         let store = Memory::default();

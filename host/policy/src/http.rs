@@ -90,6 +90,9 @@ pub enum BadRule {
         "a rule without methods allows nothing: leave `methods` out for those that change nothing"
     )]
     NoMethods,
+    /// Every method, and some of them.
+    #[error("`*` stands for every method, and no other stands beside it")]
+    NotAlone,
     /// Port 0.
     #[error("port 0 is no port")]
     NoPort,

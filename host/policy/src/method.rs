@@ -113,6 +113,10 @@ impl Methods {
         if words == ["*"] {
             return Ok(Self::Every);
         }
+        // Beside others it would be kept as one of them, and read again as all.
+        if words.iter().any(|word| word == "*") {
+            return Err(BadRule::NotAlone);
+        }
         let these = words
             .iter()
             .map(|word| {

@@ -128,6 +128,14 @@ fn what_is_not_understood_is_refused_with_what_was_meant() {
         ("[[http]]\nhost = \"a.test\"\nscheme = \"ftp\"", "ftp"),
         ("[[http]]\nhost = \"a.test\"\nport = 0", "port 0 is no port"),
         (
+            "[[http]]\nhost = \"a.test\"\nmethods = [\"*\", \"*\"]",
+            "no other stands beside it",
+        ),
+        (
+            "[[http]]\nhost = \"a.test\"\nmethods = [\"*\", \"GET\"]",
+            "no other stands beside it",
+        ),
+        (
             "[[http]]\nhost = \"a.test\"\nmethods = []",
             "a rule without methods allows nothing",
         ),
