@@ -57,6 +57,8 @@ pub(crate) struct Session {
     listening: watch::Sender<Listens>,
     /// Resources of whose changes its client wants to hear.
     subscribed: watch::Sender<Vec<Subscription>>,
+    /// Those of them that whoever listens hears of.
+    heard_of: Arc<watch::Sender<Vec<Subscription>>>,
     used: Mutex<Used>,
 }
 
@@ -152,6 +154,7 @@ impl Sessions {
             streams: Mutex::new(Streams::new(self.kept_bytes)),
             listening: watch::Sender::new(Listens::Last(0)),
             subscribed: watch::Sender::default(),
+            heard_of: Arc::default(),
             used: Mutex::new(Used {
                 by: 0,
                 until: Instant::now(),

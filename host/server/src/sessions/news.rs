@@ -1,6 +1,7 @@
 //! What a client of a session is told that belongs to no request: lists that changed, and resources that it subscribed to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longshore_protocol::error::RpcError;
 use longshore_protocol::listening::ListChanges;
@@ -25,7 +26,11 @@ pub(crate) struct News {
     here: Listening,
     listener: Listener,
     subscribed: watch::Receiver<Vec<Subscription>>,
+    heard_of: Arc<watch::Sender<Vec<Subscription>>>,
 }
+
+/// How long an answer waits until its change is heard of. Whoever does not read what it is told is not waited for.
+const HEARD: Duration = Duration::from_secs(1);
 
 impl News {
     /// Listens from now on, in place of whoever did before.
@@ -36,11 +41,14 @@ impl News {
             resources: subscribed.borrow_and_update().clone(),
             ..Wanted::default()
         };
+        let now = wanted.resources.clone();
         let listener = bus.listen(&session.identity.principal, wanted)?;
+        session.heard_of.send_replace(now);
         Ok(Self {
             here: session.listen(),
             listener,
             subscribed,
+            heard_of: Arc::clone(&session.heard_of),
         })
     }
 
@@ -52,7 +60,8 @@ impl News {
                 () = self.here.over() => return None,
                 Ok(()) = self.subscribed.changed() => {
                     let resources = self.subscribed.borrow_and_update().clone();
-                    self.listener.listen_to(resources);
+                    self.listener.listen_to(resources.clone());
+                    self.heard_of.send_replace(resources);
                 }
                 told = self.listener.next() => return match told {
                     Told::List(family) => Some(out::list_changed(family)),
@@ -61,6 +70,19 @@ impl News {
                 },
             }
         }
+    }
+}
+
+impl Session {
+    /// Returns once whoever listens hears of what is subscribed to now: what changes behind the answer is not missed.
+    pub(crate) async fn until_heard_of(&self) {
+        if self.subscribed.receiver_count() == 0 {
+            return;
+        }
+        let wanted = self.subscribed.borrow().clone();
+        let mut heard_of = self.heard_of.subscribe();
+        let heard = heard_of.wait_for(|heard| *heard == wanted);
+        let _whoever_is_slow_is_told_later = tokio::time::timeout(HEARD, heard).await;
     }
 }
 

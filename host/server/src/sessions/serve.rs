@@ -69,10 +69,13 @@ impl Server {
                 session.set_level(level);
                 Ok(out::NOTHING.to_owned())
             }
-            Ok((_, SessionRequest::Subscribe { uri, is_wanted })) => self
-                .subscribe(session, &uri, is_wanted)
-                .map(|()| out::NOTHING.to_owned())
-                .map_err(Into::into),
+            Ok((_, SessionRequest::Subscribe { uri, is_wanted })) => {
+                let done = self.subscribe(session, &uri, is_wanted);
+                if done.is_ok() {
+                    session.until_heard_of().await;
+                }
+                done.map(|()| out::NOTHING.to_owned()).map_err(Into::into)
+            }
             Ok((meta, SessionRequest::Shared(request))) => {
                 let asked = Shared {
                     id,
