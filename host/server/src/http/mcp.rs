@@ -81,7 +81,7 @@ pub(super) async fn endpoint(app: App, request: Request) -> Response {
             let headers = &parts.headers;
             match envelope::parse(&bytes) {
                 Ok(Message::Request(envelope)) => match way_of(headers, &envelope) {
-                    Way::Alone => answer(&app, headers, &presence, &envelope).await,
+                    Way::Alone => answer(&app, headers, can_stream, &presence, &envelope).await,
                     Way::Opening => Served::Now(session::open(&app, &envelope)),
                     Way::InSession => match session::serve(&app, headers, &envelope).await {
                         session::Served::Now(response) => Served::Now(response),
@@ -153,6 +153,7 @@ enum Served {
 async fn answer(
     app: &App,
     headers: &HeaderMap,
+    can_stream: bool,
     presence: &Presence,
     envelope: &Envelope<'_>,
 ) -> Served {
@@ -177,7 +178,7 @@ async fn answer(
         id,
         identity: &Identity::local(),
         meta: &meta,
-        can_stream: accepts(headers, "text", "event-stream"),
+        can_stream,
         headers: Some(&ParameterHeaders::among(
             headers
                 .iter()
