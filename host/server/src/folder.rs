@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use longshore_catalog::component::{Digest, Name};
+use longshore_sandbox::refusal::Reason;
 use longshore_sandbox::regular;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::components::{Broken, Source};
-use crate::reason::{Refusal, RequestReason};
+use crate::reason::{NAME_COLLISION, Refusal, RequestReason};
 use crate::server::Server;
 use crate::starting::File;
 
@@ -28,6 +30,53 @@ pub struct Folder {
 struct Seen {
     stamp: Stamp,
     digest: Digest,
+    /// When it is tried again without having changed, if it is not served.
+    again: Option<Again>,
+}
+
+/// A file that is not served for a reason that may pass.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    at: Instant,
+    pause: Duration,
+}
+
+impl Again {
+    /// The longest between two tries: soon enough for whoever made room, and rare enough to cost nothing.
+    const MOST: Duration = Duration::from_secs(120);
+
+    fn after(before: Option<Self>, every: Duration, now: Instant) -> Self {
+        let pause = before.map_or(every, |before| before.pause.saturating_mul(2));
+        let pause = pause.min(Self::MOST.max(every));
+        Self {
+            at: now + pause,
+            pause,
+        }
+    }
+}
+
+/// Whether what keeps a component from being served may be gone later, without its file having changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hope {
+    /// It is in the file.
+    None,
+    /// It takes much to try, so somebody has to say so.
+    WhenTold,
+    /// Another component may go, a file may be readable, a disk may have room again.
+    Always,
+}
+
+impl Hope {
+    fn of(refusal: &Refusal) -> Self {
+        let is = |reason: Reason| refusal.reason == reason.as_str();
+        if is(Reason::CompileLimit) || is(Reason::CompileCrashed) {
+            Self::WhenTold
+        } else if is(Reason::Host) || refusal.reason == NAME_COLLISION {
+            Self::Always
+        } else {
+            Self::None
+        }
+    }
 }
 
 /// What changes when a file does.
@@ -79,14 +128,14 @@ impl Folder {
         drop(starting.wait_for(|left| *left == 0).await);
         let mut was_there = true;
         loop {
-            tokio::select! {
-                () = tokio::time::sleep(every) => {}
-                () = at_once.notified() => {}
-            }
+            let is_told = tokio::select! {
+                () = tokio::time::sleep(every) => false,
+                () = at_once.notified() => true,
+            };
             match self.look().await {
                 Ok(found) => {
                     was_there = true;
-                    self.keep_up(&server, found).await;
+                    self.keep_up(&server, found, every, is_told).await;
                 }
                 // Said once. What is served goes on: a directory that is away for a moment takes no tools away.
                 Err(error) if was_there => {
@@ -98,31 +147,62 @@ impl Folder {
         }
     }
 
-    async fn keep_up(&mut self, server: &Server, found: Vec<Found>) {
+    async fn keep_up(
+        &mut self,
+        server: &Server,
+        found: Vec<Found>,
+        every: Duration,
+        is_told: bool,
+    ) {
         let gone: Vec<Name> = self
             .seen
             .keys()
             .filter(|name| !found.iter().any(|found| found.name == **name))
             .cloned()
             .collect();
+        // What had to wait for a name may have it now.
+        let has_room = is_told || !gone.is_empty();
         for name in gone {
             self.seen.remove(&name);
             server.file_is_gone(&name).await;
         }
         for found in found {
             let before = self.seen.get(&found.name);
-            if before.is_some_and(|before| before.stamp == found.stamp) {
-                continue;
+            let is_same = before.is_some_and(|before| before.stamp == found.stamp);
+            let again = before.and_then(|before| before.again);
+            let broken = server.why_broken(&found.name);
+            let hope = broken.as_ref().map(Hope::of);
+            if is_same {
+                let is_due = again.is_none_or(|again| again.at <= Instant::now());
+                let is_tried = match hope {
+                    // It is served, unless whatever had its name took the word of it along.
+                    None => again.is_some(),
+                    Some(Hope::None) => false,
+                    Some(Hope::WhenTold) => is_told,
+                    Some(Hope::Always) => has_room || is_due,
+                };
+                if !is_tried {
+                    continue;
+                }
             }
             let digest = before.map(|before| before.digest.clone());
-            let Some(file) = self.read(server, &found).await else {
-                continue;
-            };
-            // Touched, and the same.
-            if digest == Some(Digest::of(&file.bytes)) {
-                continue;
+            let name = found.name.clone();
+            if let Some(file) = self.read(server, &found).await {
+                // Touched, and the same.
+                let is_served = broken.is_none() && again.is_none();
+                if is_served && digest == Some(Digest::of(&file.bytes)) {
+                    continue;
+                }
+                if hope == Some(Hope::WhenTold) {
+                    server.forgive(&file.bytes);
+                }
+                server.file_has_changed(file).await;
             }
-            server.file_has_changed(file).await;
+            let is_broken = server.why_broken(&name).is_some();
+            if let Some(seen) = self.seen.get_mut(&name) {
+                let before = again.filter(|_| is_same);
+                seen.again = is_broken.then(|| Again::after(before, every, Instant::now()));
+            }
         }
     }
 
@@ -176,7 +256,7 @@ impl Folder {
                 io::ErrorKind::InvalidInput => {
                     Refusal::new("not-wasm", format!("{error}: put a component in its place"))
                 }
-                _ => Refusal::new("host", format!("it cannot be read: {error}")),
+                _ => Refusal::new(Reason::Host.as_str(), format!("it cannot be read: {error}")),
             });
         let bytes = match read {
             Ok(bytes) => bytes,
@@ -188,6 +268,7 @@ impl Folder {
                     Seen {
                         stamp: *stamp,
                         digest,
+                        again: None,
                     },
                 );
                 server.break_one(name.clone(), refusal);
@@ -199,6 +280,7 @@ impl Folder {
             Seen {
                 stamp: *stamp,
                 digest: Digest::of(&bytes),
+                again: None,
             },
         );
         Some(File {
@@ -234,7 +316,7 @@ impl Server {
         let holder = self.source_of(&name);
         if holder.is_some_and(|source| source != Source::Folder) {
             let refusal = Refusal::new(
-                "name-collision",
+                NAME_COLLISION,
                 format!(
                     "another component has the name {name}, which did not come with this directory: rename the file"
                 ),
@@ -277,6 +359,13 @@ impl Server {
         }
     }
 
+    /// Why the component of that name is not served as it should be.
+    fn why_broken(&self, name: &Name) -> Option<Refusal> {
+        let broken = self.broken.lock();
+        let one = broken.iter().find(|broken| broken.name == *name)?;
+        Some(one.refusal.clone())
+    }
+
     /// Where the name comes from, if somebody has it.
     fn source_of(&self, name: &Name) -> Option<Source> {
         let of_files = self.of_files.lock().get(name).copied();
@@ -285,5 +374,43 @@ impl Server {
                 .component(name)
                 .map(|entry| entry.payload.source)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_tried_again() {
+        let rows = [
+            (NAME_COLLISION, Hope::Always),
+            (Reason::Host.as_str(), Hope::Always),
+            (Reason::CompileLimit.as_str(), Hope::WhenTold),
+            (Reason::CompileCrashed.as_str(), Hope::WhenTold),
+            (Reason::NotWasm.as_str(), Hope::None),
+            (Reason::ListTools.as_str(), Hope::None),
+            (RequestReason::TooLarge.as_str(), Hope::None),
+        ];
+        for (reason, hope) in rows {
+            assert_eq!(Hope::of(&Refusal::new(reason, "")), hope, "{reason}");
+        }
+    }
+
+    #[test]
+    fn tries_become_rarer_up_to_a_point() {
+        let (now, every) = (Instant::now(), Duration::from_secs(2));
+        let mut again = None;
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            let next = Again::after(again, every, now);
+            assert_eq!(next.at, now + next.pause);
+            pauses.push(next.pause.as_secs());
+            again = Some(next);
+        }
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 64, 120, 120]);
+        // Whoever looks less often than that is not made to look more often.
+        let rare = Duration::from_secs(600);
+        assert_eq!(Again::after(again, rare, now).pause, rare);
     }
 }

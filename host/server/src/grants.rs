@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::components::ChangeError;
 use crate::loaded::Loaded;
+use crate::reason::NAME_COLLISION;
 use crate::reason::Refusal;
 use crate::server::Server;
 
@@ -67,7 +68,7 @@ impl Server {
         let grant = self.granted(&component.name)?;
         self.equip(loaded, &grant);
         let checked = self.registry().check(component);
-        checked.map_err(|clash| Refusal::new("name-collision", clash.to_string()))
+        checked.map_err(|clash| Refusal::new(NAME_COLLISION, clash.to_string()))
     }
 
     /// The registry with a component that has what it is granted.
@@ -81,7 +82,7 @@ impl Server {
         self.equip(&loaded, &grant);
         registry
             .with(component.clone(), loaded)
-            .map_err(|clash| Refusal::new("name-collision", clash.to_string()))
+            .map_err(|clash| Refusal::new(NAME_COLLISION, clash.to_string()))
     }
 
     /// Grants to a component what this says and nothing else. Runs that began before keep what they had.

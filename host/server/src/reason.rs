@@ -281,6 +281,9 @@ impl From<RequestReason> for &'static str {
     }
 }
 
+/// The word for a name that somebody else has.
+pub(crate) const NAME_COLLISION: &str = "name-collision";
+
 /// Why an upload was refused, or another request to the admin API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {

@@ -17,7 +17,7 @@ use crate::code::{Code, NoCode};
 use crate::components::{Broken, Source};
 use crate::loaded::{Loaded, ready};
 use crate::presence::Presence;
-use crate::reason::{Refusal, RunReason};
+use crate::reason::{NAME_COLLISION, Refusal, RunReason};
 use crate::server::Server;
 
 /// Components that are made ready at the same time; how many are compiled at once is the compiler's to say.
@@ -104,7 +104,7 @@ impl Server {
                 kept.push(file);
             } else {
                 let refusal = Refusal::new(
-                    "name-collision",
+                    NAME_COLLISION,
                     format!(
                         "the command line brings a component {} as well: rename one of the files",
                         file.name
@@ -194,8 +194,12 @@ impl Server {
 
     /// Keeps a component aside that cannot be served, with the reason.
     pub(crate) fn break_one(&self, name: Name, refusal: Refusal) {
-        tracing::error!(component = %name, reason = refusal.reason, refusal.message, "a component cannot be served");
         let mut broken = self.broken.lock();
+        // Said once, however often it is tried.
+        let is_known = |broken: &Broken| broken.name == name && broken.refusal == refusal;
+        if !broken.iter().any(is_known) {
+            tracing::error!(component = %name, reason = refusal.reason, refusal.message, "a component cannot be served");
+        }
         broken.retain(|broken| broken.name != name);
         broken.push(Broken { name, refusal });
     }

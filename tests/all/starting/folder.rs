@@ -193,6 +193,30 @@ async fn what_comes_changes_and_goes_is_followed() {
 }
 
 #[tokio::test]
+async fn what_had_to_wait_for_a_name_gets_it_once_it_is_free() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let one = file(&folder, "one.wasm", &answering("shared", "1"));
+    file(&folder, "rival.wasm", &answering("shared", "2"));
+    let server = serving(folder.path(), 20).await;
+    let client = server.client();
+    until_broken(&server, &[("rival", "name-collision")]).await;
+    assert_eq!(text(&client.call("shared", json!({})).await), "1");
+    std::fs::remove_file(one).expect("it can be removed");
+    until_broken(&server, &[]).await;
+    assert_eq!(text(&client.call("shared", json!({})).await), "2");
+
+    // The other one is no file.
+    let uploaded = server.upload("theirs", answering("theirs", "t")).await;
+    assert_eq!(uploaded.status, 201);
+    file(&folder, "theirs.wasm", &answering("ours", "o"));
+    until_broken(&server, &[("theirs", "name-collision")]).await;
+    let removed = server.admin("DELETE", "/v1/components/theirs", "").await;
+    assert_eq!(removed.status, 204);
+    until_tools(&server, &["ours", "shared"]).await;
+    until_broken(&server, &[]).await;
+}
+
+#[tokio::test]
 async fn each_change_is_told_once_and_a_signal_brings_it_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let one = file(&folder, "one.wasm", &answering("one", "1"));

@@ -27,7 +27,7 @@ use crate::components::{ChangeError, Receipt};
 use crate::follow::{FollowError, Followed};
 use crate::history::HistoryError;
 use crate::loaded::Loaded;
-use crate::reason::{RequestReason, RunReason};
+use crate::reason::{NAME_COLLISION, RequestReason, RunReason};
 use crate::run::Output;
 use crate::server::Server;
 use crate::trial::export::Export;
@@ -83,7 +83,7 @@ impl From<ChangeError> for ApiError {
             ChangeError::Refused(refusal) => {
                 let status = match refusal.reason {
                     "host" => StatusCode::INTERNAL_SERVER_ERROR,
-                    "name-collision" => StatusCode::CONFLICT,
+                    NAME_COLLISION => StatusCode::CONFLICT,
                     _ => StatusCode::UNPROCESSABLE_ENTITY,
                 };
                 Self::new(status, refusal.reason, message)
