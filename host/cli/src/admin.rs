@@ -39,6 +39,14 @@ pub(crate) struct Reach {
     data: Option<PathBuf>,
 }
 
+impl Reach {
+    /// A server that this process knows.
+    pub(crate) fn of(server: String, data: PathBuf) -> Self {
+        let data = Some(data);
+        Self { server, data }
+    }
+}
+
 /// A server's admin API.
 pub(crate) struct Client {
     target: Target,

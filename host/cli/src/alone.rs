@@ -21,6 +21,7 @@ use crate::data::SECRETS;
 use crate::engine::{self, Cache};
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
+use crate::project::component_at;
 use crate::push::stem;
 
 /// What a component is called whose file has a name that no component can have.
@@ -144,7 +145,7 @@ fn remedy(reason: &str) -> Option<&'static str> {
 /// The component's file, and what every command that runs guests can be told.
 #[derive(clap::Args)]
 pub(crate) struct Which {
-    /// The component's file
+    /// The component's file, or the folder of a tool, which is built
     #[arg(value_name = "COMPONENT")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -164,7 +165,8 @@ impl Which {
             None => Grant::default(),
         };
         self.allowed.add_to(&mut grant)?;
-        Alone::with(&self.file, &self.told, config, grant).await
+        let file = component_at(&self.file).await?;
+        Alone::with(&file, &self.told, config, grant).await
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: this file (which command was meant, and how it ends), `serve` (a server from
 //! its parts), `relay` (the second one beside the same data), `alone`, `run` and `inspect` (the same without one, with `prompt`, `form` and `arguments` for
-//! the person), `engine`, `data`, `keys` and `contents` (what lies in its directory and in files), `settings`, `config`, `file` and `env` (what
+//! the person), `new`, `project` and `dev` (a tool of one's own), `engine`, `data`, `keys` and `contents` (what lies in its directory and in files), `settings`, `config`, `file` and `env` (what
 //! it can be told), `admin` and `exchange` (the client of a running server), `tasks`, `watch`, `answer`, `push`, `grant` and `node`
 //! (the commands that use it), `output` and `exit` (what people and programs get to see).
 
@@ -15,6 +15,7 @@ mod completions;
 mod config;
 mod contents;
 mod data;
+mod dev;
 mod engine;
 mod env;
 mod exchange;
@@ -24,8 +25,10 @@ mod form;
 mod grant;
 mod inspect;
 mod keys;
+mod new;
 mod node;
 mod output;
+mod project;
 mod prompt;
 mod push;
 mod relay;
@@ -65,6 +68,9 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Verb {
+    New(new::New),
+    Build(new::Build),
+    Dev(dev::Dev),
     Serve(serve::Serve),
     Run(run::Run),
     Inspect(inspect::Inspect),
@@ -153,6 +159,9 @@ fn explain(error: &clap::Error) -> ExitCode {
 fn run(verb: Verb, as_json: bool) -> Result<Option<Done>, Failure> {
     env::refuse_unknown(env::names()).map_err(|fault| Failure::new(Exit::Usage, fault))?;
     match verb {
+        Verb::New(new) => new.run().map(Some),
+        Verb::Build(build) => wait_at_work(build.run()).map(Some),
+        Verb::Dev(dev) => wait_at_work(dev.run()).map(Some),
         Verb::Serve(serve) => serve.run(as_json),
         Verb::Run(run) => wait_at_work(run.run()).map(Some),
         Verb::Inspect(inspect) => wait_at_work(inspect.run()).map(Some),

@@ -14,12 +14,13 @@ use crate::admin::{Client, Reach, encode};
 use crate::contents;
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output::{self, cell, facts, member, table};
+use crate::project::component_at;
 use crate::{Done, answered};
 
 /// Uploads a component to a server.
 #[derive(clap::Args)]
 pub(crate) struct Push {
-    /// The component
+    /// The component, or the folder of a tool, which is built
     file: PathBuf,
     /// Its name on the server [default: the file's name without .wasm]
     #[arg(long)]
@@ -60,20 +61,21 @@ pub(crate) enum Components {
 
 impl Push {
     pub(crate) async fn run(self) -> Result<Done, Failure> {
+        let client = Client::new(self.reach)?;
+        let file = component_at(&self.file).await?;
         let name = match self.name {
             Some(name) => name,
-            None => stem(&self.file).or_exit(Exit::Usage)?.to_owned(),
+            None => stem(&file).or_exit(Exit::Usage)?.to_owned(),
         };
-        let client = Client::new(self.reach)?;
-        let reading = || format!("reading {}", self.file.display());
-        let component = contents::read_aside(&self.file, contents::MOST_BYTES)
+        let reading = || format!("reading {}", file.display());
+        let component = contents::read_aside(&file, contents::MOST_BYTES)
             .await
             .with_context(reading)
             .or_exit(Exit::Failed)?;
         let (again, dry_run) = (self.again, self.dry_run);
         let path = format!("{}?again={again}&dry_run={dry_run}", component_path(&name));
         let uploaded = client.upload(&path, component).await;
-        let receipt = uploaded.map_err(|failure| refused(&self.file, failure))?;
+        let receipt = uploaded.map_err(|failure| refused(&file, failure))?;
         Ok(if dry_run {
             answered(receipt, describe_looked_at)
         } else {

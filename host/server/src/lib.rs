@@ -45,6 +45,8 @@ pub mod stdio;
 pub mod trial;
 pub mod wire;
 
+/// What components are called.
+pub use longshore_catalog::component;
 /// What people write about policies, for whoever reads and shows it.
 pub use longshore_policy as policy;
 
