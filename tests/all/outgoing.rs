@@ -5,6 +5,7 @@ mod kills;
 mod points;
 mod reach;
 mod secrets;
+mod waits;
 
 use longshore_tests::mcp::Client;
 use longshore_tests::process::{Options, Server};

@@ -226,6 +226,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("hold_ms", "time for which a call is held for a client that does not know tasks", |n| U64(&mut n.server.hold_ms)).ms(),
     key("hold_progress_ms", "the same, if the client hears of progress meanwhile", |n| U64(&mut n.server.hold_progress_ms)).ms(),
     key("follow_ms", "longest that one call of longshore_task_wait takes", |n| U64(&mut n.server.follow_ms)).ms(),
+    key("poll_least_ms", "least time between two requests that look for what a tool waits for", |n| U64(&mut n.server.poll_least_ms)).ms().at_least(1),
     key("round_ms", "time for which the questions of a call wait for the call to be made again", |n| U64(&mut n.server.round_ms)).ms().at_least(1),
     key("deadline_ms", "longest life of a task", |n| U64(&mut n.server.deadline_ms)).ms().at_least(1),
     key("retention_ms", "time for which an ended task can be read", |n| U64(&mut n.server.retention_ms)).ms().at_least(1),

@@ -63,6 +63,22 @@ pub enum Request<'a> {
     Checkpoint(&'a [u8]),
     /// Any function of `changes`
     Changed(Change<'a>),
+    /// `wait.poll`
+    Poll {
+        /// What is asked for and until when, one text.
+        what: &'a str,
+        /// How long the guest is ready to wait.
+        wait_ms: Option<u64>,
+    },
+    /// `wait.event-url`
+    EventUrl(&'a str),
+    /// `wait.wait-event`
+    WaitEvent {
+        /// The event.
+        name: &'a str,
+        /// How long the guest is ready to wait.
+        wait_ms: Option<u64>,
+    },
 }
 
 impl Request<'_> {
@@ -86,6 +102,9 @@ impl Request<'_> {
         const PROMPTS: Import = Import::new("longshore:tool/changes.prompts-changed");
         const RESOURCES: Import = Import::new("longshore:tool/changes.resources-changed");
         const RESOURCE: Import = Import::new("longshore:tool/changes.resource-updated");
+        const POLL: Import = Import::new("longshore:tool/wait.poll");
+        const EVENT_URL: Import = Import::new("longshore:tool/wait.event-url");
+        const WAIT_EVENT: Import = Import::new("longshore:tool/wait.wait-event");
         match self {
             Self::CallId => CALL_ID,
             Self::SetStatus(_) => SET_STATUS,
@@ -104,6 +123,9 @@ impl Request<'_> {
             Self::Changed(Change::Prompts) => PROMPTS,
             Self::Changed(Change::Resources) => RESOURCES,
             Self::Changed(Change::Resource(_)) => RESOURCE,
+            Self::Poll { .. } => POLL,
+            Self::EventUrl(_) => EVENT_URL,
+            Self::WaitEvent { .. } => WAIT_EVENT,
         }
     }
 
@@ -121,7 +143,19 @@ impl Request<'_> {
             | Self::Changed(Change::Tools | Change::Prompts | Change::Resources) => {}
             Self::SetStatus(text)
             | Self::StepBegin(text)
+            | Self::EventUrl(text)
             | Self::Changed(Change::Resource(text)) => path.mix_bytes(text.as_bytes()),
+            Self::Poll {
+                what: text,
+                wait_ms,
+            }
+            | Self::WaitEvent {
+                name: text,
+                wait_ms,
+            } => {
+                path.mix(wait_ms.unwrap_or(u64::MAX));
+                path.mix_bytes(text.as_bytes());
+            }
             Self::ReportProgress {
                 done,
                 total,
@@ -159,6 +193,12 @@ impl Request<'_> {
 }
 
 impl Question {
+    /// Whether nobody is asked.
+    #[must_use]
+    pub fn is_wait(&self) -> bool {
+        matches!(self.ask, Ask::Wait(_))
+    }
+
     fn mix_into(&self, path: &mut Path) {
         path.mix_bytes(self.key.as_bytes());
         let parts: [&str; 2] = match &self.ask {
@@ -168,6 +208,7 @@ impl Question {
             Ask::Roots(None) => ["roots", ""],
             Ask::Roots(Some(json)) => ["roots", json],
             Ask::Raw(json) => ["raw", json],
+            Ask::Wait(json) => ["wait", json],
         };
         for part in parts {
             path.mix_bytes(part.as_bytes());
@@ -222,6 +263,8 @@ pub enum Ask {
     Roots(Option<String>),
     /// A whole input request, JSON.
     Raw(String),
+    /// Something that the host looks for or takes in by itself, JSON: nobody is asked.
+    Wait(String),
 }
 
 /// What came back.

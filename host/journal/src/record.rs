@@ -91,6 +91,13 @@ pub enum What {
         /// What.
         outcome: Outcome,
     },
+    /// The guest was told a text that another process might word otherwise.
+    Told {
+        /// The text.
+        text: String,
+        /// The way to here.
+        path: u32,
+    },
 }
 
 impl What {
@@ -102,6 +109,9 @@ impl What {
             Self::Cancelled => "cancelled",
             Self::Waited { .. } => "wait",
             Self::Woke(_) => "wake",
+            Self::Asked { questions, .. } if questions.iter().all(Question::is_wait) => {
+                "wait for others"
+            }
             Self::Asked { .. } => "question",
             Self::Answered(_) => "answer",
             Self::Shown { shown, .. } if shown.is_empty() => "output",
@@ -114,6 +124,7 @@ impl What {
             Self::Came {
                 outcome: Err(_), ..
             } => "no response",
+            Self::Told { .. } => "text",
         }
     }
 
@@ -125,7 +136,7 @@ impl What {
                 + match &question.ask {
                     Ask::Form { message, schema } => message.len() + schema.len(),
                     Ask::Url { message, url } => message.len() + url.len(),
-                    Ask::Sample(json) | Ask::Raw(json) => json.len(),
+                    Ask::Sample(json) | Ask::Raw(json) | Ask::Wait(json) => json.len(),
                     Ask::Roots(json) => json.as_ref().map_or(0, String::len),
                 }
         };
@@ -151,6 +162,7 @@ impl What {
                 Ok(response) => response.bytes(),
                 Err(failure) => failure.bytes(),
             },
+            Self::Told { text, .. } => text.len(),
         }
     }
 }

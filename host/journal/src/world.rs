@@ -187,7 +187,10 @@ impl World {
         let open = self.step.as_ref().map(|step| &step.name);
         Err(Fault::Misuse(match (request, open) {
             (Request::StepBegin(_), Some(open)) => Misuse::NestedStep { open: open.clone() },
-            (Request::Ask { .. }, Some(open)) => Misuse::AskInStep { open: open.clone() },
+            (
+                Request::Ask { .. } | Request::Poll { .. } | Request::WaitEvent { .. },
+                Some(open),
+            ) => Misuse::AskInStep { open: open.clone() },
             (Request::Checkpoint(_), Some(open)) => Misuse::CheckpointInStep { open: open.clone() },
             (Request::StepEnd { name, .. }, open) if open.map(String::as_str) != Some(*name) => {
                 Misuse::UnmatchedStepEnd {
@@ -371,6 +374,28 @@ impl World {
     /// What came back to a question that was asked live.
     pub fn answered(&mut self, answers: &Result<Vec<Answer>, AskError>) -> Result<(), Fault> {
         self.push(What::Answered(answers.clone()))
+    }
+
+    /// A text that the guest is told, and that another process might word otherwise.
+    pub fn told(&mut self, live: impl FnOnce() -> String) -> Result<String, Fault> {
+        let path = self.path.stamp();
+        if let Some(What::Told { text, path: stamp }) = self.replay.at(self.calls) {
+            if *stamp != path {
+                return Err(self.diverged("it wants to be told something else"));
+            }
+            let text = text.clone();
+            self.took();
+            return Ok(text);
+        }
+        if !self.go_live()? {
+            return Err(self.diverged("it is told what it was not told"));
+        }
+        let text = live();
+        self.push(What::Told {
+            text: text.clone(),
+            path,
+        })?;
+        Ok(text)
     }
 
     /// What the guest sees next of its exchanges in this call, as far as that is recorded.

@@ -33,6 +33,7 @@ mod nobody;
 pub mod offer;
 mod output;
 pub mod outside;
+pub mod poll;
 mod pool;
 pub mod precheck;
 pub mod refusal;
@@ -42,6 +43,7 @@ mod rules;
 mod run;
 pub mod sandbox;
 pub mod target;
+pub mod waits;
 mod wasi;
 
 #[cfg(test)]

@@ -49,6 +49,8 @@ impl Rules {
     pub(crate) fn settle(&mut self, request: &Request<'_>) -> Result<Settled, Halt> {
         match request {
             Request::Ask { questions, .. } => self.settle_questions(questions),
+            Request::Poll { what, .. } => self.settle_wait(what.len()),
+            Request::WaitEvent { name, .. } => self.settle_wait(name.len()),
             Request::Log {
                 logger: Some(logger),
                 ..
@@ -82,6 +84,7 @@ impl Rules {
             | Request::TimeLeft
             | Request::Sleep { .. }
             | Request::Detach
+            | Request::EventUrl(_)
             | Request::CanAsk(_)
             | Request::Log { logger: None, .. }
             | Request::Changed(Change::Tools | Change::Prompts | Change::Resources) => {
@@ -107,6 +110,30 @@ impl Rules {
         }
         self.questions_left -= questions.len() as u64;
         Ok(Settled::Open)
+    }
+
+    /// A wait for others is one of the questions of a call, and as large as one at most.
+    fn settle_wait(&mut self, bytes: usize) -> Result<Settled, Halt> {
+        let over = if self.questions_left == 0 {
+            Some("no waits are left in the life of this call".to_owned())
+        } else if bytes as u64 > self.question_bytes {
+            let most = self.question_bytes;
+            Some(format!(
+                "what is waited for is {bytes} bytes; at most {most} are allowed"
+            ))
+        } else {
+            None
+        };
+        match over {
+            None => {
+                self.questions_left -= 1;
+                Ok(Settled::Open)
+            }
+            Some(over) if std::mem::replace(&mut self.over_limit_before, true) => Err(Halt::Input(
+                format!("{over}, after something was refused for a limit"),
+            )),
+            Some(over) => Ok(Settled::Answered(Err(AskError::Limit(over)))),
+        }
     }
 
     fn over_limit(&self, questions: &[Question]) -> Option<String> {
@@ -142,7 +169,7 @@ fn sizes(ask: &Ask) -> (usize, usize) {
     match ask {
         Ask::Form { message, schema } => (message.len(), schema.len()),
         Ask::Url { message, url } => (message.len(), url.len()),
-        Ask::Sample(json) | Ask::Raw(json) => (0, json.len()),
+        Ask::Sample(json) | Ask::Raw(json) | Ask::Wait(json) => (0, json.len()),
         Ask::Roots(json) => (0, json.as_ref().map_or(0, String::len)),
     }
 }

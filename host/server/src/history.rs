@@ -154,6 +154,7 @@ fn describe_record(record: &Record, clock: &mut u64, created_at: Millis) -> Valu
                 "isWrite": sent.is_write,
             }),
         ),
+        What::Told { text, path: _ } => ("saw", json!({ "text": text })),
         What::Came { exchange, outcome } => (
             "saw",
             match outcome {
@@ -180,7 +181,7 @@ fn describe_question(question: &Question) -> Value {
         Ask::Form { message, .. } | Ask::Url { message, .. } => message.as_str(),
         Ask::Sample(_) => "a model's reply",
         Ask::Roots(_) => "the client's folders",
-        Ask::Raw(json) => json.as_str(),
+        Ask::Raw(json) | Ask::Wait(json) => json.as_str(),
     };
     json!({ "key": question.key, "asked": asked })
 }

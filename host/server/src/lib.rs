@@ -5,7 +5,7 @@
 //! [`bus`] brings what happened. Wire shapes of tasks, results and
 //! questions are made in [`wire`] and nowhere else, and `errors` has the codes of whatever fails. `sessions` serve the
 //! revisions before 2026-07-28. [`dispatch`] takes a decoded request whatever it
-//! came over; [`http`] and [`stdio`] are ways for it to come, and [`local`] needs none. What tools ask of others goes out by [`egress`]. [`server`] holds the pieces together.
+//! came over; [`http`] and [`stdio`] are ways for it to come, and [`local`] needs none. What tools ask of others goes out by [`egress`], and `waits` sends what they wait for again and again. [`server`] holds the pieces together.
 
 pub mod admission;
 pub mod again;
@@ -43,6 +43,7 @@ pub mod settings;
 pub mod starting;
 pub mod stdio;
 pub mod trial;
+mod waits;
 pub mod wire;
 
 /// What components are called.

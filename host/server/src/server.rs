@@ -35,6 +35,7 @@ use crate::run::lookout::Lookout;
 use crate::seal::Keys;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
+use crate::waits::Waits;
 
 /// What a node is made of.
 pub struct Parts {
@@ -78,6 +79,8 @@ pub struct Node {
     pub(crate) attending: Arc<Attending>,
     /// The way out for requests of tools.
     pub(crate) egress: Arc<Egress>,
+    /// What runs wait for without being there.
+    pub(crate) waits: Waits,
     pub(crate) sessions: Sessions,
     pub(crate) admission: Admission,
     pub(crate) registry: ArcSwap<Registry<Loaded>>,
@@ -169,6 +172,7 @@ impl Server {
                 Duration::from_secs(settings.session_idle_s),
                 settings.session_kept_bytes,
             ),
+            waits: Waits::default(),
             polls: Polls::new(Duration::from_millis(early_poll_ms), settings.early_polls),
             admission: Admission::new(
                 Bounds {

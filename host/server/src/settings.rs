@@ -39,6 +39,8 @@ pub struct Settings {
     pub handoff: bool,
     /// How long the questions of a call wait for the call to be made again with the answers, in milliseconds.
     pub round_ms: u64,
+    /// The least time between two requests that look for what a tool waits for.
+    pub poll_least_ms: u64,
     /// How long a task may live, in milliseconds, unless the tool or the call asks for less.
     pub deadline_ms: u64,
     /// How long a task can be read after its end, in milliseconds.
@@ -153,6 +155,7 @@ impl Default for Settings {
             follow_ms: 25_000,
             handoff: true,
             round_ms: 15 * 60_000,
+            poll_least_ms: 1_000,
             deadline_ms: 7 * 24 * 3_600_000,
             retention_ms: 24 * 3_600_000,
             durable: true,

@@ -46,6 +46,8 @@ pub(crate) fn asked(ask: &Ask, capabilities: &ClientCapabilities) -> Result<Aske
         RawValue::from_string(text.trim().to_owned()).map_err(|_| invalid(&"is not JSON"))
     };
     let request = match ask {
+        // Nobody is asked, so nobody has to be able to answer.
+        Ask::Wait(what) => return Ok(Asked::of_host(what)),
         Ask::Form { message, schema } => elicitation::form_request(message, &json(schema)?),
         Ask::Url { message, url } => {
             elicitation::url_request(message, url).map_err(|fault| invalid(&fault))?
@@ -74,6 +76,20 @@ pub(crate) fn asked(ask: &Ask, capabilities: &ClientCapabilities) -> Result<Aske
 }
 
 impl Asked {
+    /// A wait that the host sees to.
+    fn of_host(what: &str) -> Self {
+        Self {
+            request: what.to_owned(),
+            kind: InputKind::Roots,
+            raw: true,
+        }
+    }
+
+    /// What is asked or waited for, one text.
+    pub(crate) fn request(&self) -> &str {
+        &self.request
+    }
+
     /// The question for the row.
     pub(crate) fn as_new(&self, key: &str) -> NewQuestion {
         NewQuestion {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Effect, Event, NewQuestion, Outcome, Refused, Step};
 use crate::id::{Json, Millis, NodeId};
-use crate::question::{Fate, Question};
+use crate::question::{Fate, OF_HOST, Question};
 use crate::task::{Progress, Reach, State, Task, Trust, Usage};
 
 impl Task {
@@ -76,9 +76,10 @@ impl Task {
         if self.cancel_requested_at.is_some() {
             return Err(Refused::Cancelling);
         }
-        if questions.is_empty() || self.state != State::Working {
+        if questions.is_empty() || self.state != State::Working || self.open().next().is_some() {
             return Err(Refused::BadQuestions);
         }
+        let is_for_client = questions.iter().any(|new| !new.key.starts_with(OF_HOST));
         for NewQuestion { key, request } in questions {
             if self.questions.iter().any(|asked| asked.key == key) {
                 return Err(Refused::BadQuestions);
@@ -89,9 +90,13 @@ impl Task {
                 fate: Fate::Open,
             });
         }
+        self.stalls = 0;
+        if !is_for_client {
+            // Nobody is asked: it works, as far as anybody sees.
+            return Ok(Vec::new());
+        }
         self.state = State::InputRequired;
         self.wake_at = wake_at;
-        self.stalls = 0;
         Ok(vec![Effect::Notify])
     }
 
@@ -113,20 +118,29 @@ impl Task {
         if !taken {
             return Err(Refused::Nothing);
         }
-        if self.open_questions().next().is_some() {
+        if self.open().next().is_some() {
             return Ok(vec![Effect::Notify]);
         }
+        let was_for_client = self.state == State::InputRequired;
         self.go_on(now);
-        Ok(vec![Effect::Resume, Effect::Notify])
+        Ok(if was_for_client {
+            vec![Effect::Resume, Effect::Notify]
+        } else {
+            vec![Effect::Resume]
+        })
     }
 
     fn withdraw(&mut self, now: Millis) -> Result<Vec<Effect>, Refused> {
-        if self.state != State::InputRequired {
+        if self.open().next().is_none() {
             return Err(Refused::Nothing);
         }
+        let was_for_client = self.state == State::InputRequired;
         self.withdraw_open();
         self.go_on(now);
-        Ok(vec![Effect::Notify])
+        Ok(was_for_client
+            .then_some(Effect::Notify)
+            .into_iter()
+            .collect())
     }
 
     fn request_cancel(&mut self, now: Millis) -> Result<Vec<Effect>, Refused> {

@@ -15,6 +15,18 @@ pub struct Question {
     pub fate: Fate,
 }
 
+/// What the key of a wait begins with that the host sees to and nobody is asked about. No author's key has such a
+/// character.
+pub const OF_HOST: char = '\u{1}';
+
+impl Question {
+    /// Whether it is a wait that the host sees to.
+    #[must_use]
+    pub fn is_of_host(&self) -> bool {
+        self.key.starts_with(OF_HOST)
+    }
+}
+
 /// What became of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {

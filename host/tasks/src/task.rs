@@ -328,6 +328,15 @@ impl Task {
 
     /// The questions that wait for an answer, in the order in which they were asked.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
+        self.open().filter(|question| !question.is_of_host())
+    }
+
+    /// What the host sees to and has not come yet.
+    pub fn open_waits(&self) -> impl Iterator<Item = &Question> {
+        self.open().filter(|question| question.is_of_host())
+    }
+
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Question> {
         self.questions
             .iter()
             .filter(|question| question.fate == Fate::Open)

@@ -14,6 +14,7 @@ mod response;
 pub(crate) use self::body::Content;
 pub use self::body::{Body, Response};
 pub(crate) use self::exchange::Exchanges;
+pub(crate) use self::fields::FORBIDDEN;
 pub use self::fields::{Fields, FieldsError};
 pub(crate) use self::judge::{Asked, Refused, Terms, Timeouts};
 pub use self::request::{Options, Request};
@@ -109,7 +110,7 @@ impl State {
     }
 
     /// Whoever reads the log of a run is told why a request was not sent; the guest is told only that it was not.
-    fn tell_refused(&mut self, why: &str) -> Result<()> {
+    pub(crate) fn tell_refused(&mut self, why: &str) -> Result<()> {
         let said = self.says()?;
         if self.is_news() {
             let message = self.log_line(&format!("a request was not sent: {why}"));

@@ -63,7 +63,7 @@ pub enum By {
 
 /// Where the answers to a call go, for as long as it is held.
 #[derive(Clone)]
-pub struct Answers(pub(super) Arc<Desk>);
+pub struct Answers(pub(in crate::run) Arc<Desk>);
 
 impl Answers {
     /// Hands one in: a text that was found to fit its question, or why there is none.

@@ -134,6 +134,7 @@ impl Server {
         // Whoever changed it may not have come to show it.
         self.runs.show_row(&row);
         if !self.is_due(&row) {
+            self.see_to_waits(&row);
             return Ok(());
         }
         let is_over = row.deadline_at <= clock::now() && row.cancel_requested_at.is_none();

@@ -1,6 +1,8 @@
 //! Answers that fit their questions, from nothing but the questions.
 
 use longshore_journal::call::{Answer, Ask};
+use longshore_journal::http::Response;
+use longshore_sandbox::poll::{Met, Poll, Until};
 use serde_json::{Map, Value, json};
 
 use crate::wire::Asked;
@@ -21,10 +23,44 @@ pub(super) fn to(ask: &Ask, asked: &Asked, chance: u64) -> Answer {
             .to_string(),
         ),
         (Ask::Roots(_), _) => Answer::Roots(json!({ "roots": [] }).to_string()),
+        (Ask::Wait(what), chance) => Answer::Raw(met(what, chance)),
         (Ask::Raw(_), _) => asked
             .answer(&json!({ "action": "decline" }).to_string())
             .unwrap_or(Answer::Declined),
     }
+}
+
+/// A response that is what is waited for, as near as a script can come to it.
+fn met(what: &str, chance: u64) -> String {
+    let until = serde_json::from_str::<Poll>(what).map(|poll| poll.until);
+    let (status, body) = match until {
+        Ok(Until::Status(statuses)) => (statuses.first().copied().unwrap_or(200), json!({})),
+        Ok(Until::Equals { pointer, values }) => {
+            let value = values.into_iter().next().unwrap_or_default();
+            let names = pointer
+                .split('/')
+                .skip(1)
+                .map(|name| name.replace("~1", "/").replace("~0", "~"));
+            let names: Vec<String> = names.collect();
+            (
+                200,
+                names
+                    .into_iter()
+                    .rev()
+                    .fold(value, |inside, name| json!({ name: inside })),
+            )
+        }
+        Ok(Until::Success | Until::Differs { .. }) | Err(_) => (200, json!({ "reply": chance })),
+    };
+    let response = Response {
+        status,
+        fields: vec![(
+            "content-type".to_owned(),
+            b"application/json".to_vec().into(),
+        )],
+        body: body.to_string().into_bytes().into(),
+    };
+    serde_json::to_string(&Met::of(&response)).unwrap_or_default()
 }
 
 /// A value for every field that has to be there, and for those that have a default.

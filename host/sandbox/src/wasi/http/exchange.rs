@@ -26,7 +26,7 @@ use crate::host::State;
 
 /// The exchanges of one run that it still holds.
 pub(crate) struct Exchanges {
-    pub(super) terms: Terms,
+    pub(crate) terms: Terms,
     held: BTreeMap<u64, Exchange>,
     /// Most runs send nothing, and this takes kilobytes.
     mail: Option<Box<Mail>>,

@@ -22,7 +22,7 @@ const LIST_BYTES: usize = 8 * 1024;
 const EACH_BYTES: usize = 64;
 
 /// What says how the bytes of a message travel is for whoever sends it (RFC 9110, section 7.6.1).
-const FORBIDDEN: [&str; 9] = [
+pub(crate) const FORBIDDEN: [&str; 9] = [
     "connection",
     "host",
     "http2-settings",

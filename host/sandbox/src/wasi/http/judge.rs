@@ -45,7 +45,7 @@ pub(crate) struct Judged {
     /// It, without its body.
     pub(crate) outgoing: Outgoing,
     /// Whether it may change something.
-    pub(super) is_write: bool,
+    pub(crate) is_write: bool,
     /// What becomes of it if nobody knows whether it was.
     pub(super) in_doubt: InDoubt,
 }

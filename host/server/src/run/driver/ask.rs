@@ -17,7 +17,8 @@ use super::{Carrier, Driver};
 use crate::clock;
 use crate::run::Reply;
 use crate::run::desk::Asking;
-use crate::run::inquiry::Inquiry;
+use crate::run::inquiry::{Answers, Inquiry};
+use crate::waits::Watch;
 use crate::wire::{self, Asked};
 
 /// Questions that are out.
@@ -30,6 +31,8 @@ pub(super) struct Waiting {
     is_round: bool,
     /// What whoever holds the call has answered so far.
     handed_in: HashMap<String, Json>,
+    /// What is waited for in this process alone, since there is no row for it.
+    watch: Option<Watch>,
     /// What came back, while the run waits for a place to go on.
     answers: Option<Result<Vec<Answer>, AskError>>,
     reply: oneshot::Sender<Result<Vec<Answer>, AskError>>,
@@ -43,6 +46,11 @@ impl Waiting {
 
     pub(super) fn wake_at(&self) -> Option<Millis> {
         self.wake_at
+    }
+
+    /// Whether somebody else could go on with it.
+    pub(super) fn is_in_row(&self) -> bool {
+        self.watch.is_none()
     }
 
     pub(super) fn is_answered(&self) -> bool {
@@ -62,13 +70,17 @@ impl Driver {
             let _guest_is_gone = reply.send(Ok(answers));
             return;
         }
-        let put = if before {
-            self.asked_before(&questions)
+        let put = if let [wait] = &questions[..]
+            && wait.is_wait()
+        {
+            self.put_wait(wait, until, before).await
+        } else if before {
+            self.asked_before(&questions).map(|asked| (asked, None))
         } else {
-            self.put(&questions, until).await
+            self.put(&questions, until).await.map(|asked| (asked, None))
         };
-        let asked = match put {
-            Ok(asked) => asked,
+        let (asked, watch) = match put {
+            Ok(put) => put,
             Err(error) => {
                 let _guest_is_gone = reply.send(Err(error));
                 return;
@@ -82,11 +94,14 @@ impl Driver {
         let until = wake_at.and_then(|at| {
             Instant::now().checked_add(Duration::from_millis(at.since(clock::now())))
         });
+        let is_wait = questions.iter().any(Question::is_wait);
         self.waiting = Some(Waiting {
             asked,
-            wake_at,
+            // A row that works says when it goes on at the latest.
+            wake_at: wake_at.or(is_wait.then_some(self.call.deadline_at)),
             until,
             is_round: wake_at != guest_until,
+            watch,
             handed_in: HashMap::new(),
             answers: None,
             reply,
@@ -104,7 +119,8 @@ impl Driver {
 
     /// The answers to all of these, if they came with the call itself: a client may know what a tool asks.
     fn given(&mut self, questions: &[Question]) -> Option<Vec<Answer>> {
-        if self.call.given.is_empty() || !matches!(self.carrier, Carrier::Held { .. }) {
+        let is_wait = questions.iter().any(Question::is_wait);
+        if self.call.given.is_empty() || is_wait || !matches!(self.carrier, Carrier::Held { .. }) {
             return None;
         }
         let mut used = self.used_keys.clone();
@@ -149,14 +165,75 @@ impl Driver {
         Ok(asked)
     }
 
+    /// Begins to wait for something that the host sees to: in the row, if there is one that the caller follows, so that
+    /// the run need not be there; else here.
+    async fn put_wait(
+        &mut self,
+        wait: &Question,
+        until: Option<u64>,
+        before: bool,
+    ) -> Result<(Vec<(String, Asked)>, Option<Watch>), AskError> {
+        let asked = wire::asked(&wait.ask, &self.call.caller.capabilities)?;
+        if self.call.can_wait_for_answers() && !before {
+            // Where that fails for now it waits here.
+            let _is_task = self.become_task().await;
+        }
+        let is_followed = self.recorder.is_some()
+            && matches!(&self.carrier, Carrier::Task(row) if row.reach == Reach::Id);
+        if is_followed
+            && before
+            && let Carrier::Task(row) = &self.carrier
+        {
+            let mut waits = row.questions.iter().rev().filter(|one| one.is_of_host());
+            if let Some(there) = waits.find(|there| *there.request.0 == *asked.request()) {
+                let key = there.key.clone();
+                self.server.see_to_waits(row);
+                return Ok((vec![(key, asked)], None));
+            }
+        }
+        let key = wire_key(&wait.key, &self.used_keys);
+        self.used_keys.insert(key.clone());
+        if !is_followed {
+            let answers = Answers(std::sync::Arc::clone(&self.desk));
+            let what = (key.clone(), asked.request());
+            let watch = self
+                .server
+                .watch_call(self.call.id, &self.call.policy, what, answers);
+            let watch = watch.ok_or_else(|| {
+                AskError::Unsupported("it is not sent by the policy of this call".to_owned())
+            })?;
+            return Ok((vec![(key, asked)], Some(watch)));
+        }
+        let mut events: Vec<Event> = self.take_unshown().into_iter().collect();
+        events.push(Event::Asked {
+            questions: vec![asked.as_new(&key)],
+            wake_at: until.map(|ms| self.call.created_at.plus(ms)),
+        });
+        match self.commit(events, Patience::Endless).await {
+            Change::Done => {}
+            Change::Refused(_) | Change::Lost | Change::Unavailable => {
+                return Err(AskError::CallCancelled);
+            }
+        }
+        if let Carrier::Task(row) = &self.carrier {
+            self.server.see_to_waits(row);
+        }
+        Ok((vec![(key, asked)], None))
+    }
+
     /// What an earlier process asked, as its row has it: the last questions of all, since a guest asks
     /// nothing more before it is answered.
     fn asked_before(&self, questions: &[Question]) -> Result<Vec<(String, Asked)>, AskError> {
         let Carrier::Task(row) = &self.carrier else {
             return Err(AskError::CallCancelled);
         };
-        let first = row.questions.len().checked_sub(questions.len());
-        let theirs = first.map_or(&[][..], |first| &row.questions[first..]);
+        let theirs: Vec<_> = row
+            .questions
+            .iter()
+            .filter(|asked| !asked.is_of_host())
+            .collect();
+        let first = theirs.len().checked_sub(questions.len());
+        let theirs = first.map_or(&[][..], |first| &theirs[first..]);
         if theirs.len() != questions.len() {
             return Err(AskError::Invalid(
                 "the question was asked by an earlier process and is not there any more".to_owned(),
@@ -251,6 +328,14 @@ impl Driver {
 
     /// The wait for answers is over; they may have come at the last moment.
     pub(super) async fn stop_waiting(&mut self) {
+        if self
+            .waiting
+            .as_ref()
+            .is_some_and(|waiting| !waiting.is_in_row())
+        {
+            self.give(Err(AskError::TimedOut));
+            return;
+        }
         if matches!(self.carrier, Carrier::Held { .. }) {
             self.withdraw();
             self.give(Err(AskError::TimedOut));
@@ -317,7 +402,8 @@ impl Driver {
                 return;
             };
             let is_asked = waiting.asked.iter().any(|(asked, _)| *asked == key);
-            if !is_asked || waiting.is_answered() || !matches!(self.carrier, Carrier::Held { .. }) {
+            let comes_here = matches!(self.carrier, Carrier::Held { .. }) || !waiting.is_in_row();
+            if !is_asked || waiting.is_answered() || !comes_here {
                 continue;
             }
             match answer {

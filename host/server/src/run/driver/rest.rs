@@ -128,7 +128,12 @@ impl Driver {
             .waiting
             .as_ref()
             .is_some_and(super::Waiting::is_answered);
-        if is_answered || self.grace.is_some() || !matches!(self.carrier, Carrier::Task(_)) {
+        let must_stay = self
+            .waiting
+            .as_ref()
+            .is_some_and(|waiting| !waiting.is_in_row());
+        let is_task = matches!(self.carrier, Carrier::Task(_));
+        if is_answered || must_stay || self.grace.is_some() || !is_task {
             return;
         }
         let wake_at: Option<Millis> = match (&self.waiting, &self.resting) {
