@@ -14,6 +14,9 @@ use longshore_tasks::store::{
     UnfinishedPage,
 };
 use longshore_tasks::task::{Pinned, Reach, Task};
+use longshore_tasks::values::{
+    Change, Changed, KeyPage, Keys, Once, Room, Shelf, Taken, ValueStore, Values,
+};
 use parking_lot::Mutex;
 
 use crate::successor::{is_written_under, leads_forwards, segments_before};
@@ -33,6 +36,9 @@ struct State {
     names: BTreeMap<Name, Pointer>,
     components: BTreeMap<Digest, Kept>,
     grants: BTreeMap<Name, String>,
+    values: BTreeMap<Shelf, Values>,
+    /// What came of changes to values.
+    changed: BTreeMap<Once, Changed>,
     changes: u64,
 }
 
@@ -87,6 +93,10 @@ impl State {
             pinned.idempotency_key.as_deref() == Some(key)
                 && (&pinned.tenant, &pinned.principal) == (tenant, principal)
         })
+    }
+
+    fn forget(&mut self, call: TaskId) {
+        self.changed.retain(|once, _| once.call != call);
     }
 
     fn unfinished(&self) -> impl Iterator<Item = &Task> {
@@ -174,6 +184,10 @@ impl TaskStore for Memory {
         };
         if !row.task.keeps_questions() {
             row.task.questions.clear();
+        }
+        if row.task.state.name().is_final() {
+            let id = row.task.id;
+            state.forget(id);
         }
         state.changes += 1;
         Ok(())
@@ -284,6 +298,70 @@ impl TaskStore for Memory {
             changes: state.changes,
             unfinished: state.unfinished().count() as u64,
         })
+    }
+}
+
+#[async_trait]
+impl ValueStore for Memory {
+    async fn value(&self, shelf: &Shelf, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let state = self.0.lock();
+        Ok(state.values.get(shelf).and_then(|values| values.value(key)))
+    }
+
+    async fn keys(&self, shelf: &Shelf, which: Keys) -> Result<KeyPage, StoreError> {
+        let state = self.0.lock();
+        let values = state.values.get(shelf);
+        Ok(values.map_or_else(KeyPage::default, |values| values.keys(&which)))
+    }
+
+    async fn change(
+        &self,
+        shelf: &Shelf,
+        once: Once,
+        change: Change,
+        room: Room,
+    ) -> Result<Changed, StoreError> {
+        let mut state = self.0.lock();
+        if let Some(before) = state.changed.get(&once) {
+            return Ok(*before);
+        }
+        let has_ended = |row: &Row| row.task.state.name().is_final();
+        if state.row(once.call).is_some_and(has_ended) {
+            return Err(StoreError::Fenced);
+        }
+        let values = state.values.entry(shelf.clone()).or_default();
+        let changed = values.change(change, room);
+        state.changed.insert(once, changed);
+        state.changes += 1;
+        Ok(changed)
+    }
+
+    async fn forget(&self, call: TaskId) -> Result<(), StoreError> {
+        self.0.lock().forget(call);
+        Ok(())
+    }
+
+    async fn forget_lost(&self) -> Result<(), StoreError> {
+        let mut state = self.0.lock();
+        let going_on: HashSet<TaskId> = state.unfinished().map(|task| task.id).collect();
+        state
+            .changed
+            .retain(|once, _| going_on.contains(&once.call));
+        Ok(())
+    }
+
+    async fn taken(&self, shelf: &Shelf) -> Result<Taken, StoreError> {
+        let state = self.0.lock();
+        Ok(state
+            .values
+            .get(shelf)
+            .map(Values::taken)
+            .unwrap_or_default())
+    }
+
+    async fn clear(&self, shelf: &Shelf) -> Result<(), StoreError> {
+        self.0.lock().values.remove(shelf);
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a task is, apart from any protocol, clock, database or engine.
 //!
 //! Read in this order: [`task`] (the row), [`event`] (what may happen to it and what follows), `apply`
-//! (the rules), [`question`] (keys, and what waits for an answer), [`store`] (how a row is kept).
+//! (the rules), [`question`] (keys, and what waits for an answer), [`store`] (how a row is kept), [`values`] (what components keep beyond their calls).
 //!
 //! Results, questions and answers are JSON texts that nothing here looks into: a revision of the
 //! protocol never needs a migration. Time and ids come in as values.
@@ -12,3 +12,4 @@ pub mod id;
 pub mod question;
 pub mod store;
 pub mod task;
+pub mod values;

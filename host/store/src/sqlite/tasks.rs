@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::Sqlite;
 use super::error::Trouble;
 use super::rows::{self, int, select_tasks};
-use super::{journal, lists};
+use super::{journal, lists, values};
 use crate::successor::{is_written_under, leads_forwards, segments_before};
 
 pub(super) const GET: &str = select_tasks!("where t.id = ?1 order by q.ordinal");
@@ -291,6 +291,9 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
         Some(key) => {
             journal::keep(db, key, task, segment.as_ref(), output.as_ref())?;
             keep_questions(db, key, task)?;
+            if task.state.name().is_final() {
+                values::forget(db, task.id)?;
+            }
             Ok(Replaced::Done)
         }
         None => refusal(db, commit),
