@@ -22,4 +22,5 @@ mod stdio;
 mod streams;
 mod survive;
 mod uploads;
+mod values;
 mod wire;

@@ -24,6 +24,7 @@
 //! - [`task`] and [`ask`]: what [`Context`] does, as functions.
 //! - [`mod@resource`], [`mod@prompt`], [`completion`]: what those functions may return.
 //! - [`http`]: requests to others, as far as the operator lets them be sent. [`manifest!`]: what to ask the operator for.
+//! - [`values`]: what the component keeps beyond its calls.
 //! - [`changes`]: notices to the clients that listen.
 //! - [`mod@tool`]: the long form, for what the macro cannot say, such as a schema written by hand.
 //! - [`bindings`]: the contract itself, for what has no shorter form here.
@@ -47,6 +48,7 @@ pub mod result;
 mod schema;
 pub mod task;
 pub mod tool;
+pub mod values;
 
 pub use argument::Argument;
 pub use bindings::exports::longshore::tool::tools::TaskMode;

@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::bindings::longshore::tool::task::AskError;
 use crate::bindings::longshore::tool::types::{Block, CallError, RpcError, ToolResult};
 use crate::schema::Schema;
+use crate::values;
 
 /// How a call ends.
 pub type Outcome = Result<ToolResult, CallError>;
@@ -268,6 +269,12 @@ impl From<serde_json::Error> for CallError {
 impl From<Cancelled> for CallError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+impl From<values::Error> for CallError {
+    fn from(error: values::Error) -> Self {
+        Self::tool(error.to_string())
     }
 }
 

@@ -81,7 +81,8 @@ impl Alone {
         let server = Server::new(Parts {
             sandbox,
             tasks: Arc::new(store.clone()),
-            components: Arc::new(store),
+            components: Arc::new(store.clone()),
+            values: Arc::new(store),
             settings,
             // Nothing that they seal outlives this process.
             keys: Keys::of_this_process(),

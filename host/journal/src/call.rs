@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::import::Import;
 use crate::path::Path;
+use crate::values::Operation;
 
 /// One import call, with what the guest passed.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +64,8 @@ pub enum Request<'a> {
     Checkpoint(&'a [u8]),
     /// Any function of `changes`
     Changed(Change<'a>),
+    /// Any function of `key-value`
+    Values(&'a Operation),
 }
 
 impl Request<'_> {
@@ -86,6 +89,12 @@ impl Request<'_> {
         const PROMPTS: Import = Import::new("longshore:tool/changes.prompts-changed");
         const RESOURCES: Import = Import::new("longshore:tool/changes.resources-changed");
         const RESOURCE: Import = Import::new("longshore:tool/changes.resource-updated");
+        const GET: Import = Import::new("longshore:tool/key-value.get");
+        const SET: Import = Import::new("longshore:tool/key-value.set");
+        const DELETE: Import = Import::new("longshore:tool/key-value.delete");
+        const LIST_KEYS: Import = Import::new("longshore:tool/key-value.list-keys");
+        const INCREMENT: Import = Import::new("longshore:tool/key-value.increment");
+        const SWAP: Import = Import::new("longshore:tool/key-value.swap");
         match self {
             Self::CallId => CALL_ID,
             Self::SetStatus(_) => SET_STATUS,
@@ -104,6 +113,12 @@ impl Request<'_> {
             Self::Changed(Change::Prompts) => PROMPTS,
             Self::Changed(Change::Resources) => RESOURCES,
             Self::Changed(Change::Resource(_)) => RESOURCE,
+            Self::Values(Operation::Get { .. }) => GET,
+            Self::Values(Operation::Set { .. }) => SET,
+            Self::Values(Operation::Delete { .. }) => DELETE,
+            Self::Values(Operation::List { .. }) => LIST_KEYS,
+            Self::Values(Operation::Increment { .. }) => INCREMENT,
+            Self::Values(Operation::Swap { .. }) => SWAP,
         }
     }
 
@@ -154,6 +169,7 @@ impl Request<'_> {
                 path.mix_bytes(value);
             }
             Self::Checkpoint(state) => path.mix_bytes(state),
+            Self::Values(operation) => operation.mix_into(path),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{Answer, AskError, Question};
 use crate::http::{Outcome, Sent};
+use crate::values;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +92,18 @@ pub enum What {
         /// What.
         outcome: Outcome,
     },
+    /// The guest changes what its component keeps. This is kept before it is done.
+    Changes {
+        /// The way to here.
+        path: u32,
+    },
+    /// What came of that, or what the guest read of what its component keeps.
+    Found {
+        /// What.
+        outcome: values::Outcome,
+        /// The way to here.
+        path: u32,
+    },
 }
 
 impl What {
@@ -114,6 +127,8 @@ impl What {
             Self::Came {
                 outcome: Err(_), ..
             } => "no response",
+            Self::Changes { .. } => "change",
+            Self::Found { .. } => "found",
         }
     }
 
@@ -139,7 +154,8 @@ impl What {
             | Self::Cancelled
             | Self::Waited { .. }
             | Self::Woke(_)
-            | Self::Ended { .. } => 0,
+            | Self::Ended { .. }
+            | Self::Changes { .. } => 0,
             Self::Asked { questions, .. } => questions.iter().map(question).sum(),
             Self::Answered(Ok(answers)) => answers.iter().map(answer).sum(),
             Self::Answered(Err(_)) => 64,
@@ -150,6 +166,10 @@ impl What {
             Self::Came { outcome, .. } => match outcome {
                 Ok(response) => response.bytes(),
                 Err(failure) => failure.bytes(),
+            },
+            Self::Found { outcome, .. } => match outcome {
+                Ok(found) => found.bytes(),
+                Err(_) => 64,
             },
         }
     }

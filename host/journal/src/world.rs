@@ -20,6 +20,7 @@ use crate::path::Path;
 use crate::random::Stream;
 use crate::record::{Bytes, Position, Record, Shown, What};
 use crate::tape::{Tape, Total};
+use crate::values;
 
 /// What a world is made from: the same for every process that runs the same call.
 #[derive(Clone)]
@@ -433,6 +434,56 @@ impl World {
                 Ok(false)
             }
         }
+    }
+
+    /// The guest changes what its component keeps. What came of it, if that is recorded; else it is to be done, once
+    /// this is kept, and then comes [`World::found`].
+    pub fn changes(&mut self) -> Result<Option<values::Outcome>, Fault> {
+        let path = self.path.stamp();
+        match self.replay.at(self.calls) {
+            Some(What::Changes { path: stamp }) => {
+                if *stamp != path {
+                    return Err(self.diverged("it changes something else"));
+                }
+                self.took();
+                // The process may have died with it done.
+                self.finds()
+            }
+            _ => {
+                if !self.go_live()? {
+                    return Err(self.diverged("it changes something where it did not"));
+                }
+                self.push(What::Changes { path })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// What the guest sees of what its component keeps, if that is recorded; else it is to be looked up, and then comes
+    /// [`World::found`].
+    pub fn finds(&mut self) -> Result<Option<values::Outcome>, Fault> {
+        let path = self.path.stamp();
+        match self.replay.at(self.calls) {
+            Some(What::Found {
+                outcome,
+                path: stamp,
+            }) => {
+                if *stamp != path {
+                    return Err(self.diverged("it looks for something else"));
+                }
+                let outcome = outcome.clone();
+                self.took();
+                Ok(Some(outcome))
+            }
+            _ if self.go_live()? => Ok(None),
+            _ => Err(self.diverged("it looks for something where it did not")),
+        }
+    }
+
+    /// What was looked up or done live.
+    pub fn found(&mut self, outcome: &values::Outcome) -> Result<(), Fault> {
+        let (outcome, path) = (outcome.clone(), self.path.stamp());
+        self.push(What::Found { outcome, path })
     }
 
     /// Whether the guest is further than it ever said that it was, also before the restart point that it began at; if so

@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Every call of a function of `longshore:tool` comes through here, so that none is left uncounted.
-    fn request(&mut self, request: &Request<'_>) -> Result<Settled> {
+    pub(crate) fn request(&mut self, request: &Request<'_>) -> Result<Settled> {
         self.note_live();
         self.world.begin_request(request)?;
         Ok(self.rules.settle(request)?)

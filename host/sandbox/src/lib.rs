@@ -42,6 +42,7 @@ mod rules;
 mod run;
 pub mod sandbox;
 pub mod target;
+mod values;
 mod wasi;
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ impl Server {
     /// Looks at every task that an earlier process left unfinished, before anybody can ask for it: those
     /// that can go on do so from now on, and those that cannot end.
     pub async fn recover(&self) -> Result<Recovered, StoreError> {
+        self.values.forget_lost().await?;
         let mut recovered = Recovered::default();
         let mut after = None;
         loop {

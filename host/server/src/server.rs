@@ -14,6 +14,7 @@ use longshore_protocol::result::ServerInfo;
 use longshore_sandbox::sandbox::Sandbox;
 use longshore_tasks::id::NodeId;
 use longshore_tasks::store::TaskStore;
+use longshore_tasks::values::ValueStore;
 use tokio::sync::{Mutex, Semaphore, watch};
 use uuid::Uuid;
 
@@ -44,6 +45,8 @@ pub struct Parts {
     pub tasks: Arc<dyn TaskStore>,
     /// Where components are kept.
     pub components: Arc<dyn ComponentStore>,
+    /// Where what components keep beyond their calls is kept.
+    pub values: Arc<dyn ValueStore>,
     /// What it was told.
     pub settings: Settings,
     /// The keys of its data directory.
@@ -65,6 +68,7 @@ pub struct Node {
     pub(crate) sandbox: Sandbox,
     pub(crate) tasks: Arc<dyn TaskStore>,
     pub(crate) components: Arc<dyn ComponentStore>,
+    pub(crate) values: Arc<dyn ValueStore>,
     pub(crate) settings: Settings,
     pub(crate) keys: Keys,
     pub(crate) marks: Marks,
@@ -141,6 +145,7 @@ impl Server {
             sandbox,
             tasks,
             components,
+            values,
             settings,
             keys,
             marks,
@@ -154,6 +159,7 @@ impl Server {
             sandbox,
             tasks,
             components,
+            values,
             info: ServerInfo::new("longshore", version),
             version,
             // A restart is another node: what the process before it owned belongs to nobody.

@@ -292,6 +292,13 @@ pub(super) fn rows() -> Vec<Row> {
             json!({ "text": "" }),
             Result(counted(0, 0, 0)),
         ),
+        row("counter", json!({}), Result(says("1"))),
+        row("counter", json!({ "times": 3 }), Result(says("4"))),
+        row(
+            "counter",
+            json!({ "key": "", "times": 1 }),
+            Result(tool_error("the key is empty")),
+        ),
         row("content", json!({}), Result(every_kind())),
         row("large", json!({ "bytes": 0 }), Result(says(""))),
         row(

@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::http::{Blob, Failure, Outcome, Response};
-use longshore_journal::record::Record;
+use longshore_journal::record::{Bytes, Record};
 use longshore_journal::tape::Tape;
+use longshore_journal::values::{self, Found};
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_sandbox::control::Control;
 use longshore_sandbox::outside::{Outgoing, Outside, OwnedChange, Said};
 use longshore_sandbox::sandbox::Sandbox;
+use longshore_tasks::values::{Change, Changed, KeyPage, Values};
 use parking_lot::Mutex;
 
 use super::{Facts, answers};
+use crate::run::values::{Asked, room, told};
 use crate::wire;
 
 /// What happens to a run.
@@ -45,6 +48,21 @@ impl Schedule {
     }
 }
 
+/// A change to what a component keeps, and the call that made it.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(super) call: u64,
+    change: Change,
+    changed: Changed,
+}
+
+/// What a component keeps, and how that came about.
+#[derive(Default)]
+struct Shelf {
+    values: Values,
+    made: Vec<Made>,
+}
+
 /// The outside of one run.
 pub(super) struct Scripted {
     facts: Facts,
@@ -58,16 +76,23 @@ pub(super) struct Scripted {
     waits: AtomicU64,
     kept: Mutex<Vec<Record>>,
     log: Mutex<Vec<(u64, String)>>,
+    shelf: Mutex<Shelf>,
 }
 
 impl Scripted {
     pub(super) fn new(
         facts: Facts,
         schedule: Schedule,
+        made: Vec<Made>,
         tape: Tape,
         sandbox: Sandbox,
         control: Control,
     ) -> Self {
+        let room = room(&facts.policy.limits);
+        let mut values = Values::default();
+        for Made { change, .. } in &made {
+            values.change(change.clone(), room);
+        }
         Self {
             capabilities: ClientCapabilities::parse(&facts.capabilities).unwrap_or_default(),
             facts,
@@ -76,6 +101,7 @@ impl Scripted {
             waits: AtomicU64::new(0),
             kept: Mutex::default(),
             log: Mutex::default(),
+            shelf: Mutex::new(Shelf { values, made }),
             schedule,
             tape,
             sandbox,
@@ -83,12 +109,13 @@ impl Scripted {
         }
     }
 
-    /// All that was recorded and logged.
-    pub(super) fn finish(&self) -> (Vec<Record>, Vec<(u64, String)>) {
+    /// All that was recorded, logged and changed.
+    pub(super) fn finish(&self) -> (Vec<Record>, Vec<(u64, String)>, Vec<Made>) {
         self.keep();
         (
             std::mem::take(&mut self.kept.lock()),
             std::mem::take(&mut self.log.lock()),
+            std::mem::take(&mut self.shelf.lock().made),
         )
     }
 
@@ -224,6 +251,30 @@ impl Outside for Scripted {
             )],
             body: Blob::from(b"{}".to_vec()),
         })
+    }
+
+    async fn values(&self, call: u64, operation: values::Operation) -> values::Outcome {
+        let mut shelf = self.shelf.lock();
+        match Asked::from(operation) {
+            Asked::Value(key) => Ok(Found::Value(shelf.values.value(&key).map(Bytes))),
+            Asked::Keys(which) => {
+                let KeyPage { keys, next } = shelf.values.keys(&which);
+                Ok(Found::Keys { keys, next })
+            }
+            Asked::Change(change) => {
+                if let Some(made) = shelf.made.iter().find(|made| made.call == call) {
+                    return told(made.changed);
+                }
+                let room = room(&self.facts.policy.limits);
+                let changed = shelf.values.change(change.clone(), room);
+                shelf.made.push(Made {
+                    call,
+                    change,
+                    changed,
+                });
+                told(changed)
+            }
+        }
     }
 
     fn changed(&self, _change: OwnedChange) {}

@@ -26,7 +26,7 @@ pub(super) struct Said {
 }
 
 /// Those whose runs take milliseconds.
-pub(super) const QUICK: [Example; 7] = [
+pub(super) const QUICK: [Example; 8] = [
     DICE,
     Example {
         name: "steps",
@@ -45,6 +45,19 @@ pub(super) const QUICK: [Example; 7] = [
                     .collect(),
                 stdout: Vec::new(),
             }
+        },
+    },
+    Example {
+        name: "counter",
+        arguments: || json!({ "times": 4 }),
+        answer: nothing,
+        keys: &[],
+        asks: 0,
+        said: |result| Said {
+            is_right: text(result) == "4",
+            statuses: Vec::new(),
+            log: Vec::new(),
+            stdout: Vec::new(),
         },
     },
     Example {

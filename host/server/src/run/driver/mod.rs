@@ -536,6 +536,9 @@ impl Driver {
         };
         match std::mem::replace(&mut self.carrier, Carrier::Lost) {
             Carrier::Held { answer, .. } => {
+                if self.desk.has_changed() {
+                    self.forget_changes().await;
+                }
                 let _caller_is_gone = answer.send(Reply::Ended(wire::held_result(outcome)));
                 tracing::debug!("the call has ended");
             }
@@ -552,6 +555,14 @@ impl Driver {
             Carrier::Lost => {}
         }
         self.server.runs.ended(self.call.id, output);
+    }
+
+    /// Nobody asks again for what came of the changes of a held call.
+    async fn forget_changes(&self) {
+        if let Err(error) = self.server.values.forget(self.call.id).await {
+            // The next process does it.
+            tracing::warn!(%error, "what came of the changes of a call could not be forgotten");
+        }
     }
 
     async fn end_task(&mut self, outcome: Outcome, output: &Output) {
