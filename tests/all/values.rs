@@ -13,10 +13,8 @@ use serde_json::{Value, json};
 /// Longer than any of this takes on a slow machine.
 const SOON: Duration = Duration::from_secs(120);
 
-/// A server on which each call of the counter becomes a task at once.
 fn counting() -> Options {
     Options::with_guests(&["counter"])
-        .set("inline_budget_ms", 0)
         .set("early_poll_ms", 0)
         .set("limits.cpu_ms", 3_600_000)
 }
@@ -125,7 +123,7 @@ async fn what_begins_anew_does_everything_anew() {
 
 #[tokio::test]
 async fn values_belong_to_a_name_and_go_only_when_that_is_asked_for() {
-    let server = Server::start(Options::default().set("inline_budget_ms", 0)).await;
+    let server = Server::start(Options::default()).await;
     let client = server.client();
     let bytes = std::fs::read(guests::component("counter")).expect("it was built");
     let values = async |name: &str| {
@@ -163,10 +161,7 @@ async fn values_belong_to_a_name_and_go_only_when_that_is_asked_for() {
 
 #[tokio::test]
 async fn a_component_keeps_so_much_and_is_told_when_that_is_full() {
-    let options = Options::with_guests(&["counter"])
-        .set("inline_budget_ms", 120_000)
-        .set("limits.values", 2);
-    let server = Server::start(options).await;
+    let server = Server::start(counting().set("limits.values", 2)).await;
     let client = server.client();
     let cases = [
         ("a".repeat(256), Ok("1")),
@@ -182,7 +177,8 @@ async fn a_component_keeps_so_much_and_is_told_when_that_is_full() {
         ("b".to_owned(), Ok("2")),
     ];
     for (key, expected) in cases {
-        let result = client.call("counter", json!({ "key": key })).await;
+        let id = client.start("counter", json!({ "key": key })).await;
+        let result = client.until_ended(&id).await["result"].clone();
         let said = text(&result);
         let is_error = result["isError"] == true;
         assert_eq!(if is_error { Err(said) } else { Ok(said) }, expected);

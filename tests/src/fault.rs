@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use longshore_store::memory::Memory;
+use longshore_tasks::artifacts::{self, Artifact, ArtifactId, ArtifactStore, Put};
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{
     Commit, Figures, Output, Page, Query, Segment, StoreError, TaskStore, UnfinishedPage,
@@ -298,6 +299,39 @@ impl FaultStore {
                 write.await
             }
         }
+    }
+}
+
+#[async_trait]
+impl ArtifactStore for FaultStore {
+    async fn put(&self, artifact: Artifact, room: artifacts::Room) -> Result<Put, StoreError> {
+        self.write(self.kit.memory.put(artifact, room)).await
+    }
+
+    async fn artifact(
+        &self,
+        id: ArtifactId,
+        tenant: &Tenant,
+        principal: &Principal,
+        now: Millis,
+    ) -> Result<Option<Artifact>, StoreError> {
+        self.alive().await;
+        self.kit.memory.artifact(id, tenant, principal, now).await
+    }
+
+    async fn left_until(&self, call: TaskId, forget_at: Millis) -> Result<(), StoreError> {
+        self.alive().await;
+        self.kit.memory.left_until(call, forget_at).await
+    }
+
+    async fn left_by_lost(&self, forget_at: Millis) -> Result<(), StoreError> {
+        self.alive().await;
+        self.kit.memory.left_by_lost(forget_at).await
+    }
+
+    async fn sweep_artifacts(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        self.alive().await;
+        self.kit.memory.sweep_artifacts(now, limit).await
     }
 }
 

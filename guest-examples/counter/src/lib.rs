@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use longshore_guest::{CallError, Context, tool, values};
 
-/// Adds to a number that is kept between calls, and says what it is now.
-#[tool]
+/// Adds to a number that is kept between calls, and says what it is now. A task, since that is what goes on where it
+/// stood when a server dies.
+#[tool(task_mode = "always")]
 fn counter(
     /// Which number.
     #[tool(default = "count")]

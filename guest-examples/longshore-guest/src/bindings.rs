@@ -14,6 +14,7 @@ wit_bindgen::generate!({
             include longshore:tool/tool-component@0.1.0;
             import longshore:tool/changes@0.1.0;
             import longshore:tool/key-value@0.1.0;
+            import longshore:tool/artifacts@0.1.0;
             import longshore:tool/restart-points@0.1.0;
         }
     ",

@@ -24,7 +24,7 @@
 //! - [`task`] and [`ask`]: what [`Context`] does, as functions.
 //! - [`mod@resource`], [`mod@prompt`], [`completion`]: what those functions may return.
 //! - [`http`]: requests to others, as far as the operator lets them be sent. [`manifest!`]: what to ask the operator for.
-//! - [`values`]: what the component keeps beyond its calls.
+//! - [`values`]: what the component keeps beyond its calls. [`artifacts`]: what a call leaves for whoever called.
 //! - [`changes`]: notices to the clients that listen.
 //! - [`mod@tool`]: the long form, for what the macro cannot say, such as a schema written by hand.
 //! - [`bindings`]: the contract itself, for what has no shorter form here.
@@ -33,6 +33,7 @@
 extern crate self as longshore_guest;
 
 pub mod argument;
+pub mod artifacts;
 pub mod ask;
 pub mod bindings;
 pub mod changes;

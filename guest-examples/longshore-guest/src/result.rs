@@ -20,6 +20,7 @@ use std::fmt::Display;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::artifacts;
 use crate::bindings::longshore::tool::task::AskError;
 use crate::bindings::longshore::tool::types::{Block, CallError, RpcError, ToolResult};
 use crate::schema::Schema;
@@ -269,6 +270,12 @@ impl From<serde_json::Error> for CallError {
 impl From<Cancelled> for CallError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+impl From<artifacts::Error> for CallError {
+    fn from(error: artifacts::Error) -> Self {
+        Self::tool(error.to_string())
     }
 }
 

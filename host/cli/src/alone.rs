@@ -82,7 +82,8 @@ impl Alone {
             sandbox,
             tasks: Arc::new(store.clone()),
             components: Arc::new(store.clone()),
-            values: Arc::new(store),
+            values: Arc::new(store.clone()),
+            artifacts: Arc::new(store),
             settings,
             // Nothing that they seal outlives this process.
             keys: Keys::of_this_process(),

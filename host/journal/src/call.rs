@@ -64,7 +64,7 @@ pub enum Request<'a> {
     Checkpoint(&'a [u8]),
     /// Any function of `changes`
     Changed(Change<'a>),
-    /// Any function of `key-value`
+    /// Any function of `key-value` and `artifacts`
     Values(&'a Operation),
 }
 
@@ -95,6 +95,7 @@ impl Request<'_> {
         const LIST_KEYS: Import = Import::new("longshore:tool/key-value.list-keys");
         const INCREMENT: Import = Import::new("longshore:tool/key-value.increment");
         const SWAP: Import = Import::new("longshore:tool/key-value.swap");
+        const PUT: Import = Import::new("longshore:tool/artifacts.put");
         match self {
             Self::CallId => CALL_ID,
             Self::SetStatus(_) => SET_STATUS,
@@ -119,6 +120,7 @@ impl Request<'_> {
             Self::Values(Operation::List { .. }) => LIST_KEYS,
             Self::Values(Operation::Increment { .. }) => INCREMENT,
             Self::Values(Operation::Swap { .. }) => SWAP,
+            Self::Values(Operation::Put { .. }) => PUT,
         }
     }
 

@@ -92,7 +92,7 @@ pub enum What {
         /// What.
         outcome: Outcome,
     },
-    /// The guest changes what its component keeps. This is kept before it is done.
+    /// The guest changes what its component keeps, or leaves something. This is kept before it is done.
     Changes {
         /// The way to here.
         path: u32,

@@ -1,11 +1,11 @@
-//! What a component keeps beyond its calls, as far as a guest sees it.
+//! What a component keeps beyond its calls, and what a call leaves, as far as a guest sees it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::path::Path;
 use crate::record::Bytes;
 
-/// What a guest does with what its component keeps.
+/// What a guest does with what is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `key-value.get`
@@ -50,6 +50,15 @@ pub enum Operation {
         /// What it becomes.
         new: Option<Vec<u8>>,
     },
+    /// `artifacts.put`
+    Put {
+        /// What it is called.
+        name: String,
+        /// Its media type.
+        mime_type: String,
+        /// What is left.
+        data: Vec<u8>,
+    },
 }
 
 /// What came of it.
@@ -73,6 +82,8 @@ pub enum Found {
         /// Behind which there are more.
         next: Option<String>,
     },
+    /// Where what was left is read.
+    Uri(String),
 }
 
 /// Why it was not done.
@@ -90,9 +101,11 @@ impl Operation {
     pub fn is_change(&self) -> bool {
         match self {
             Self::Get { .. } | Self::List { .. } => false,
-            Self::Set { .. } | Self::Delete { .. } | Self::Increment { .. } | Self::Swap { .. } => {
-                true
-            }
+            Self::Set { .. }
+            | Self::Delete { .. }
+            | Self::Increment { .. }
+            | Self::Swap { .. }
+            | Self::Put { .. } => true,
         }
     }
 
@@ -125,6 +138,15 @@ impl Operation {
                 option(expected.as_deref());
                 option(new.as_deref());
             }
+            Self::Put {
+                name,
+                mime_type,
+                data,
+            } => {
+                option(Some(name.as_bytes()));
+                option(Some(mime_type.as_bytes()));
+                option(Some(data));
+            }
         }
     }
 }
@@ -135,6 +157,7 @@ impl Found {
         match self {
             Self::Value(value) => value.as_ref().map_or(0, |value| value.0.len()),
             Self::Keys { keys, .. } => keys.iter().map(|key| key.len() + size_of::<String>()).sum(),
+            Self::Uri(uri) => uri.len(),
             Self::Done | Self::Number(_) | Self::Swapped(_) => 0,
         }
     }

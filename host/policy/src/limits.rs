@@ -57,6 +57,12 @@ pub struct Limits {
     pub values: u64,
     /// Bytes of these, with their values.
     pub values_bytes: u64,
+    /// One artifact that a call leaves. It is read as a whole.
+    pub artifact_bytes: u64,
+    /// Artifacts that a call may leave.
+    pub artifacts: u64,
+    /// Bytes of these.
+    pub artifacts_bytes: u64,
     /// Records in the journal of a task. A guest that watches the clock makes a thousand a second.
     pub journal_records: u64,
     /// What those may hold.
@@ -106,6 +112,9 @@ impl Default for Limits {
             value_bytes: 256 * KIB,
             values: 10_000,
             values_bytes: 16 * MIB,
+            artifact_bytes: MIB,
+            artifacts: 64,
+            artifacts_bytes: 16 * MIB,
             journal_records: 200_000,
             journal_bytes: 64 * MIB,
             http_at_once: 8,
@@ -180,7 +189,7 @@ const fn bound(
 
 /// Every bound on a run.
 #[rustfmt::skip]
-pub const BOUNDS: [Bound; 32] = [
+pub const BOUNDS: [Bound; 35] = [
     bound("memory_mib", MIB, 256, |limits| &mut limits.memory_bytes),
     bound("table_elements", 1, MANY, |limits| &mut limits.table_elements),
     bound("instances", 1, MANY, |limits| &mut limits.instances),
@@ -203,6 +212,9 @@ pub const BOUNDS: [Bound; 32] = [
     bound("value_kib", KIB, TEXT_KIB, |limits| &mut limits.value_bytes),
     bound("values", 1, MANY, |limits| &mut limits.values),
     bound("values_mib", MIB, 1024, |limits| &mut limits.values_bytes),
+    bound("artifact_kib", KIB, TEXT_KIB, |limits| &mut limits.artifact_bytes),
+    bound("artifacts", 1, MANY, |limits| &mut limits.artifacts),
+    bound("artifacts_mib", MIB, 1024, |limits| &mut limits.artifacts_bytes),
     bound("journal_records", 1, 10 * MANY, |limits| &mut limits.journal_records),
     bound("journal_mib", MIB, 1024, |limits| &mut limits.journal_bytes),
     bound("http_at_once", 1, 1_000, |limits| &mut limits.http_at_once),

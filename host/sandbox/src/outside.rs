@@ -64,7 +64,7 @@ pub trait Outside: Send + Sync + 'static {
     /// of it breaks the exchange off.
     async fn send(&self, request: Outgoing) -> Outcome;
 
-    /// Does that with what the component keeps, in the call of that number. A change that an earlier process has made in
+    /// Does that with what is kept, in the call of that number. A change that an earlier process has made in
     /// that call is not made again: what came of it then is said again. Where there is no call, nothing is kept.
     async fn values(&self, call: u64, operation: values::Operation) -> values::Outcome {
         let _nobody_does_it = (call, operation);

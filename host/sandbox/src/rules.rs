@@ -13,6 +13,8 @@ const NAME_BYTES: usize = 128;
 const URI_BYTES: usize = 8 * 1024;
 /// What a form or a page says to a person, as the interface says.
 const PROMPT_BYTES: usize = 4 * 1024;
+/// What something that a call leaves is called, and its media type, as the interface says.
+const LABEL_BYTES: u64 = 255;
 /// The key of what a component keeps, as the interface says.
 const KEY_BYTES: usize = 256;
 
@@ -35,6 +37,7 @@ pub(crate) struct Rules {
     question_bytes: u64,
     step_bytes: u64,
     value_bytes: u64,
+    artifact_bytes: u64,
     /// One question over a limit is an error that the guest is told; the next one ends it.
     over_limit_before: bool,
 }
@@ -48,6 +51,7 @@ impl Rules {
             question_bytes: limits.question_bytes,
             step_bytes: limits.step_bytes,
             value_bytes: limits.value_bytes,
+            artifact_bytes: limits.artifact_bytes,
             over_limit_before: false,
         }
     }
@@ -129,6 +133,24 @@ impl Rules {
             // What cannot have been kept is only not what is there.
             Operation::Swap { key: of, new, .. } => {
                 key(of).or_else(|| new.as_deref().and_then(value))
+            }
+            Operation::Put {
+                name,
+                mime_type,
+                data,
+            } => {
+                let is_label = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
+                if !is_label(name) {
+                    let message = "the name is empty, or has a control character";
+                    return Some(Failure::Invalid(message.to_owned()));
+                }
+                if !is_label(mime_type) || !mime_type.contains('/') {
+                    let message = "the media type is none: one is like `text/plain`";
+                    return Some(Failure::Invalid(message.to_owned()));
+                }
+                too_long("the name", name.len(), LABEL_BYTES)
+                    .or_else(|| too_long("the media type", mime_type.len(), LABEL_BYTES))
+                    .or_else(|| too_long("what is left", data.len(), self.artifact_bytes))
             }
             Operation::List { prefix, after, .. } => {
                 too_long("the prefix", prefix.len(), KEY_BYTES as u64).or_else(|| {
@@ -254,6 +276,7 @@ mod tests {
         let mut rules = Rules::new(
             &Limits {
                 value_bytes: 3,
+                artifact_bytes: 4,
                 ..Limits::default()
             },
             0,
@@ -273,8 +296,14 @@ mod tests {
             after: after.map(long),
             limit: 1,
         };
+        let put = |name: &str, mime_type: &str, size: usize| Operation::Put {
+            name: name.to_owned(),
+            mime_type: mime_type.to_owned(),
+            data: vec![0; size],
+        };
         let get = |key: usize| Operation::Get { key: long(key) };
         let (fits, is_over, is_empty) = (None, Some("at most"), Some("is empty"));
+        let (label, type_of) = (long(255), |bytes: usize| format!("a/{}", long(bytes - 2)));
         let rows = [
             (get(1), fits),
             (get(256), fits),
@@ -299,6 +328,14 @@ mod tests {
             (list(256, Some(256)), fits),
             (list(257, None), is_over),
             (list(0, Some(257)), is_over),
+            (put(&label, &type_of(255), 4), fits),
+            (put(&long(256), "a/b", 0), is_over),
+            (put("n", &type_of(256), 0), is_over),
+            (put("n", "a/b", 5), is_over),
+            (put("", "a/b", 0), is_empty),
+            (put("a\nb", "a/b", 0), Some("control")),
+            (put("n", "a/b\r\n", 0), Some("media type")),
+            (put("n", "text", 0), Some("media type")),
         ];
         for (operation, expected) in rows {
             let settled = rules.settle(&Request::Values(&operation)).unwrap();

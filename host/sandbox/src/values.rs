@@ -1,10 +1,11 @@
-//! What a component keeps beyond its calls, as its runs reach it.
+//! What a component keeps beyond its calls, and what its calls leave, as its runs reach it.
 
 use longshore_journal::call::Request;
 use longshore_journal::record::Bytes;
 use longshore_journal::values::{Failure, Found, Operation, Outcome};
 use wasmtime::Result;
 
+use crate::bindings::longshore::tool::artifacts;
 use crate::bindings::longshore::tool::key_value::{Error, Host, Page};
 use crate::fault::Halt;
 use crate::host::State;
@@ -22,6 +23,7 @@ impl State {
         }))
     }
 
+    /// Asks for what is recorded, or else for what there is.
     async fn outcome(&mut self, operation: Operation) -> Result<Outcome> {
         if let Settled::Refused(failure) = self.request(&Request::Values(&operation))? {
             return Ok(Err(failure));
@@ -56,6 +58,27 @@ impl State {
 /// What is found for that operation, or somebody has answered another one.
 fn other(found: &Found) -> wasmtime::Error {
     Halt::Bug(format!("{found:?} was found for something else")).into()
+}
+
+impl artifacts::Host for State {
+    async fn put(
+        &mut self,
+        name: String,
+        mime_type: String,
+        data: Vec<u8>,
+    ) -> Result<Result<String, artifacts::Error>> {
+        let operation = Operation::Put {
+            name,
+            mime_type,
+            data,
+        };
+        Ok(match self.outcome(operation).await? {
+            Ok(Found::Uri(uri)) => Ok(uri),
+            Ok(found) => return Err(other(&found)),
+            Err(Failure::Limit(text)) => Err(artifacts::Error::Limit(text)),
+            Err(Failure::Invalid(text)) => Err(artifacts::Error::Invalid(text)),
+        })
+    }
 }
 
 impl Host for State {

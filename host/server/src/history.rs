@@ -186,6 +186,7 @@ fn describe_found(outcome: &values::Outcome) -> Value {
         Ok(Found::Number(number)) => json!({ "number": number }),
         Ok(Found::Swapped(swapped)) => json!({ "swapped": swapped }),
         Ok(Found::Keys { keys, next }) => json!({ "keys": keys.len(), "more": next.is_some() }),
+        Ok(Found::Uri(uri)) => json!({ "uri": uri }),
         Err(Failure::Limit(text)) => json!({ "error": format!("limit: {text}") }),
         Err(Failure::Invalid(text)) => json!({ "error": format!("invalid: {text}") }),
     }

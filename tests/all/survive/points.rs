@@ -18,7 +18,7 @@ async fn tried(arguments: &[&str]) -> (i32, Value, String) {
 
 #[tokio::test]
 async fn every_example_goes_on_from_every_point() {
-    let examples: [(&str, &[&str]); 13] = [
+    let examples: [(&str, &[&str]); 14] = [
         ("hello", &["--arg", "name=Ada"]),
         ("long-job", &["--arg", "steps=6", "--arg", "step-ms=10"]),
         ("ask-form", &[]),
@@ -32,6 +32,7 @@ async fn every_example_goes_on_from_every_point() {
         ("cleanup", &[]),
         ("grind", &["--arg", "units=2"]),
         ("counter", &["--arg", "times=4"]),
+        ("notes", &["--arg", "notes=[\"a\",\"b\"]"]),
     ];
     let mut points = 0;
     for (name, arguments) in examples {

@@ -91,7 +91,7 @@ impl Desk {
         });
     }
 
-    /// The run changes what its component keeps.
+    /// The run changes what its component keeps, or leaves something.
     pub(crate) fn note_change(&self) {
         self.has_changed.store(true, Ordering::Release);
     }

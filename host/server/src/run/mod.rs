@@ -4,6 +4,7 @@
 //! request, or as a task. The guest reaches it through [`outside`], clients through the store and a
 //! knock at its [`desk`].
 
+pub(crate) mod artifacts;
 pub(crate) mod aside;
 pub(crate) mod desk;
 mod driver;

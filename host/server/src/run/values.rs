@@ -5,8 +5,9 @@ use std::time::Duration;
 use longshore_journal::record::Bytes;
 use longshore_journal::values::{Failure, Found, Operation, Outcome};
 use longshore_policy::limits::Limits;
+use longshore_tasks::id::TaskId;
 use longshore_tasks::store::StoreError;
-use longshore_tasks::values::{Change, Changed, How, Keys, Once, Room, Shelf, ValueStore};
+use longshore_tasks::values::{Change, Changed, How, KeyPage, Keys, Once, Room, Shelf, ValueStore};
 
 /// How long a store that cannot be used is left alone, at most.
 const PAUSE_MOST: Duration = Duration::from_secs(5);
@@ -18,25 +19,40 @@ pub(crate) enum Asked {
     Change(Change),
 }
 
-impl From<Operation> for Asked {
-    fn from(operation: Operation) -> Self {
-        let change = |key, how| Self::Change(Change { key, how });
-        match operation {
-            Operation::Get { key } => Self::Value(key),
-            Operation::List {
-                prefix,
-                after,
-                limit,
-            } => Self::Keys(Keys {
-                prefix,
-                after,
-                limit: limit as usize,
-            }),
-            Operation::Set { key, value } => change(key, How::Set(value)),
-            Operation::Delete { key } => change(key, How::Delete),
-            Operation::Increment { key, delta } => change(key, How::Add(delta)),
-            Operation::Swap { key, expected, new } => change(key, How::Swap { expected, new }),
-        }
+/// Something that is to be left.
+pub(crate) struct Leaving {
+    pub(crate) name: String,
+    pub(crate) mime_type: String,
+    pub(crate) data: Vec<u8>,
+}
+
+/// Who is asked.
+pub(crate) fn sorted(operation: Operation) -> Result<Asked, Leaving> {
+    let change = |key, how| Ok(Asked::Change(Change { key, how }));
+    match operation {
+        Operation::Get { key } => Ok(Asked::Value(key)),
+        Operation::List {
+            prefix,
+            after,
+            limit,
+        } => Ok(Asked::Keys(Keys {
+            prefix,
+            after,
+            limit: limit as usize,
+        })),
+        Operation::Set { key, value } => change(key, How::Set(value)),
+        Operation::Delete { key } => change(key, How::Delete),
+        Operation::Increment { key, delta } => change(key, How::Add(delta)),
+        Operation::Swap { key, expected, new } => change(key, How::Swap { expected, new }),
+        Operation::Put {
+            name,
+            mime_type,
+            data,
+        } => Err(Leaving {
+            name,
+            mime_type,
+            data,
+        }),
     }
 }
 
@@ -69,42 +85,65 @@ pub(crate) fn told(changed: Changed) -> Outcome {
     }
 }
 
-/// Does it, however long the store cannot be used: a change may have been made and only its answer been lost, and nobody
-/// but the store knows. Never returns to a call that has ended.
+/// How whoever needs an answer of the store waits for one, however long it cannot be used: a change may have been made
+/// and only its answer been lost, and nobody but the store knows.
+pub(crate) struct Patience {
+    call: TaskId,
+    pause: Duration,
+}
+
+impl Patience {
+    pub(crate) fn of(call: TaskId) -> Self {
+        Self {
+            call,
+            pause: Duration::from_millis(50),
+        }
+    }
+
+    /// Returns when it may be tried again. Never returns to a call that has ended.
+    pub(crate) async fn wait(&mut self, error: StoreError) {
+        if matches!(error, StoreError::Fenced) {
+            std::future::pending::<()>().await;
+        }
+        tracing::warn!(%error, call = %self.call, "what a call keeps waits for the store");
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(PAUSE_MOST);
+    }
+}
+
+/// Does one thing with a shelf.
 pub(crate) async fn operate(
     store: &dyn ValueStore,
     shelf: &Shelf,
     once: Once,
     room: Room,
-    operation: Operation,
+    asked: Asked,
 ) -> Outcome {
-    let asked = Asked::from(operation);
-    let mut pause = Duration::from_millis(50);
+    let mut patience = Patience::of(once.call);
     loop {
-        let outcome = match &asked {
-            Asked::Value(key) => store
-                .value(shelf, key)
-                .await
-                .map(|value| Ok(Found::Value(value.map(Bytes)))),
-            Asked::Keys(which) => store.keys(shelf, which.clone()).await.map(|page| {
-                Ok(Found::Keys {
-                    keys: page.keys,
-                    next: page.next,
-                })
-            }),
-            Asked::Change(change) => store
-                .change(shelf, once, change.clone(), room)
-                .await
-                .map(told),
-        };
-        match outcome {
+        match attempt(store, shelf, once, room, &asked).await {
             Ok(outcome) => return outcome,
-            Err(StoreError::Fenced) => std::future::pending().await,
-            Err(error) => {
-                tracing::warn!(%error, call = %once.call, "what a component keeps waits for the store");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MOST);
-            }
+            Err(error) => patience.wait(error).await,
         }
     }
+}
+
+async fn attempt(
+    store: &dyn ValueStore,
+    shelf: &Shelf,
+    once: Once,
+    room: Room,
+    asked: &Asked,
+) -> Result<Outcome, StoreError> {
+    Ok(match asked {
+        Asked::Value(key) => {
+            let value = store.value(shelf, key).await?;
+            Ok(Found::Value(value.map(Bytes)))
+        }
+        Asked::Keys(which) => {
+            let KeyPage { keys, next } = store.keys(shelf, which.clone()).await?;
+            Ok(Found::Keys { keys, next })
+        }
+        Asked::Change(change) => told(store.change(shelf, once, change.clone(), room).await?),
+    })
 }

@@ -8,16 +8,19 @@ use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::http::{Blob, Failure, Outcome, Response};
 use longshore_journal::record::{Bytes, Record};
 use longshore_journal::tape::Tape;
-use longshore_journal::values::{self, Found};
+use longshore_journal::values::{self as kept, Found, Operation};
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_sandbox::control::Control;
 use longshore_sandbox::outside::{Outgoing, Outside, OwnedChange, Said};
 use longshore_sandbox::sandbox::Sandbox;
+use longshore_tasks::artifacts::{ArtifactId, Put};
 use longshore_tasks::values::{Change, Changed, KeyPage, Values};
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use super::{Facts, answers};
-use crate::run::values::{Asked, room, told};
+use crate::run::artifacts;
+use crate::run::values::{self, Asked, Leaving};
 use crate::wire;
 
 /// What happens to a run.
@@ -48,19 +51,36 @@ impl Schedule {
     }
 }
 
-/// A change to what a component keeps, and the call that made it.
+/// Something that was changed or left, and the call that did it.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(super) call: u64,
-    change: Change,
-    changed: Changed,
+    what: Thing,
 }
 
-/// What a component keeps, and how that came about.
+#[derive(Clone, Debug)]
+enum Thing {
+    Change(Change, Changed),
+    /// Of so many bytes.
+    Artifact(u64, Put),
+}
+
+/// What a component keeps and its call has left, and how that came about.
 #[derive(Default)]
 struct Shelf {
     values: Values,
     made: Vec<Made>,
+}
+
+impl Shelf {
+    /// How many artifacts are left, and of how many bytes.
+    fn left(&self) -> (u64, u64) {
+        let sizes = self.made.iter().filter_map(|made| match made.what {
+            Thing::Artifact(size, Put::Kept) => Some(size),
+            Thing::Artifact(..) | Thing::Change(..) => None,
+        });
+        sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
+    }
 }
 
 /// The outside of one run.
@@ -88,10 +108,12 @@ impl Scripted {
         sandbox: Sandbox,
         control: Control,
     ) -> Self {
-        let room = room(&facts.policy.limits);
-        let mut values = Values::default();
-        for Made { change, .. } in &made {
-            values.change(change.clone(), room);
+        let room = values::room(&facts.policy.limits);
+        let mut kept = Values::default();
+        for made in &made {
+            if let Thing::Change(change, _) = &made.what {
+                kept.change(change.clone(), room);
+            }
         }
         Self {
             capabilities: ClientCapabilities::parse(&facts.capabilities).unwrap_or_default(),
@@ -101,7 +123,7 @@ impl Scripted {
             waits: AtomicU64::new(0),
             kept: Mutex::default(),
             log: Mutex::default(),
-            shelf: Mutex::new(Shelf { values, made }),
+            shelf: Mutex::new(Shelf { values: kept, made }),
             schedule,
             tape,
             sandbox,
@@ -253,28 +275,36 @@ impl Outside for Scripted {
         })
     }
 
-    async fn values(&self, call: u64, operation: values::Operation) -> values::Outcome {
+    async fn values(&self, call: u64, operation: Operation) -> kept::Outcome {
+        let limits = &self.facts.policy.limits;
         let mut shelf = self.shelf.lock();
-        match Asked::from(operation) {
-            Asked::Value(key) => Ok(Found::Value(shelf.values.value(&key).map(Bytes))),
-            Asked::Keys(which) => {
-                let KeyPage { keys, next } = shelf.values.keys(&which);
-                Ok(Found::Keys { keys, next })
-            }
-            Asked::Change(change) => {
-                if let Some(made) = shelf.made.iter().find(|made| made.call == call) {
-                    return told(made.changed);
-                }
-                let room = room(&self.facts.policy.limits);
-                let changed = shelf.values.change(change.clone(), room);
-                shelf.made.push(Made {
-                    call,
-                    change,
-                    changed,
-                });
-                told(changed)
-            }
+        // Where what is left would be read. Nobody reads it here.
+        let id = ArtifactId(Uuid::from_u128(call.into()));
+        if let Some(made) = shelf.made.iter().find(|made| made.call == call) {
+            return match made.what {
+                Thing::Change(_, changed) => values::told(changed),
+                Thing::Artifact(_, put) => artifacts::told(id, put),
+            };
         }
+        let (what, outcome) = match values::sorted(operation) {
+            Ok(Asked::Value(key)) => return Ok(Found::Value(shelf.values.value(&key).map(Bytes))),
+            Ok(Asked::Keys(which)) => {
+                let KeyPage { keys, next } = shelf.values.keys(&which);
+                return Ok(Found::Keys { keys, next });
+            }
+            Ok(Asked::Change(change)) => {
+                let changed = shelf.values.change(change.clone(), values::room(limits));
+                (Thing::Change(change, changed), values::told(changed))
+            }
+            Err(Leaving { data, .. }) => {
+                let size = data.len() as u64;
+                let (count, bytes) = shelf.left();
+                let put = artifacts::room(limits).fits(count, bytes, size);
+                (Thing::Artifact(size, put), artifacts::told(id, put))
+            }
+        };
+        shelf.made.push(Made { call, what });
+        outcome
     }
 
     fn changed(&self, _change: OwnedChange) {}

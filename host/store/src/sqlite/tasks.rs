@@ -20,6 +20,9 @@ pub(super) const BY_KEY: &str = select_tasks!(
 );
 pub(super) const SWEEP: &str = "delete from task where key in \
      (select key from task where forget_at < ?1 order by forget_at, key limit ?2)";
+/// What the same tasks have left.
+const SWEEP_ARTIFACTS: &str = "delete from artifact where call in \
+     (select id from task where forget_at < ?1 order by forget_at, key limit ?2)";
 
 #[async_trait]
 impl TaskStore for Sqlite {
@@ -366,7 +369,19 @@ fn get(db: &Connection, id: TaskId) -> Result<Option<Task>, Trouble> {
     Ok(rows::tasks(select.query([id.0.as_bytes()])?)?.pop())
 }
 
+/// Whether a task of that id has ended.
+pub(super) fn has_ended(db: &Connection, id: TaskId) -> Result<bool, Trouble> {
+    let ended = db
+        .prepare_cached(
+            "select exists (select 1 from task where id = ?1 and ended_at is not null)",
+        )?
+        .query_row([id.0.as_bytes()], |row| row.get(0))?;
+    Ok(ended)
+}
+
 fn sweep(db: &Connection, now: Millis, limit: usize) -> Result<usize, Trouble> {
+    db.prepare_cached(SWEEP_ARTIFACTS)?
+        .execute(params![now.0, int(limit as u64)])?;
     // Segments, questions and output go with their task, by their foreign keys.
     let deleted = db
         .prepare_cached(SWEEP)?

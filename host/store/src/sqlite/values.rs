@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::Sqlite;
 use super::error::Trouble;
 use super::rows::int;
+use super::tasks::has_ended;
 
 #[async_trait]
 impl ValueStore for Sqlite {
@@ -134,12 +135,7 @@ fn change(
             Err(error) => Err(Trouble::Corrupt(format!("what came of a change: {error}"))),
         };
     }
-    let has_ended: bool = db
-        .prepare_cached(
-            "select exists (select 1 from task where id = ?1 and ended_at is not null)",
-        )?
-        .query_row([call], |row| row.get(0))?;
-    if has_ended {
+    if has_ended(db, once.call)? {
         return Ok(None);
     }
     let now = value(db, shelf, &change.key)?;

@@ -8,6 +8,7 @@ use longshore_catalog::store::ComponentStore;
 use longshore_catalog::tool::{Requirement, TaskMode, Tool};
 use longshore_store::memory::Memory;
 use longshore_store::sqlite::Sqlite;
+use longshore_tasks::artifacts::ArtifactStore;
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{
     Commit, Output, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
@@ -30,6 +31,7 @@ pub(crate) struct Stores {
     pub(crate) tasks: Arc<dyn TaskStore>,
     pub(crate) components: Arc<dyn ComponentStore>,
     pub(crate) values: Arc<dyn ValueStore>,
+    pub(crate) artifacts: Arc<dyn ArtifactStore>,
 }
 
 impl Place {
@@ -51,11 +53,14 @@ impl Place {
     }
 }
 
-fn all(store: impl TaskStore + ComponentStore + ValueStore + Clone + 'static) -> Stores {
+fn all(
+    store: impl TaskStore + ComponentStore + ValueStore + ArtifactStore + Clone + 'static,
+) -> Stores {
     Stores {
         tasks: Arc::new(store.clone()),
         components: Arc::new(store.clone()),
-        values: Arc::new(store),
+        values: Arc::new(store.clone()),
+        artifacts: Arc::new(store),
     }
 }
 

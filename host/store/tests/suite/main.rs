@@ -1,5 +1,6 @@
 //! One contract, every store: each case below runs on each of them, in a fresh place.
 
+mod artifacts;
 mod belongings;
 mod commits;
 mod components;
@@ -85,4 +86,10 @@ contract! {
         values_have_room_for_so_much,
         keys_come_in_the_order_of_their_bytes,
         what_came_of_changes_goes_with_their_call;
+    artifacts:
+        an_artifact_is_durable_and_kept_once,
+        an_artifact_is_its_callers_alone,
+        a_call_leaves_so_much,
+        what_a_task_left_goes_with_its_row,
+        what_other_calls_left_goes_at_its_time;
 }

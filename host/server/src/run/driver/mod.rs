@@ -557,11 +557,17 @@ impl Driver {
         self.server.runs.ended(self.call.id, output);
     }
 
-    /// Nobody asks again for what came of the changes of a held call.
+    /// Nobody asks again for what came of the changes of a held call, and what it left is kept for so long.
     async fn forget_changes(&self) {
-        if let Err(error) = self.server.values.forget(self.call.id).await {
+        let (server, id) = (&self.server, self.call.id);
+        let until = clock::now().plus(self.call.retention_ms);
+        let kept = async {
+            server.artifacts.left_until(id, until).await?;
+            server.values.forget(id).await
+        };
+        if let Err(error) = kept.await {
             // The next process does it.
-            tracing::warn!(%error, "what came of the changes of a call could not be forgotten");
+            tracing::warn!(%error, "what a call has kept could not be given its time");
         }
     }
 
