@@ -96,6 +96,37 @@ async fn two_tasks_at_once_lose_nothing_of_each_other() {
     assert_eq!(count(&client, json!({})).await, "401");
 }
 
+/// An exported task is repeated where nothing is kept, and sees what it saw.
+#[tokio::test]
+async fn a_journal_tells_what_was_found_and_its_file_repeats_it() {
+    let server = Server::start(counting()).await;
+    let client = server.client();
+    assert_eq!(count(&client, json!({})).await, "1");
+    let id = client.start("counter", json!({ "times": 2 })).await;
+    client.until_ended(&id).await;
+    let journal = journal(&server, &id).await;
+    let found: Vec<&Value> = records(&journal, "found")
+        .into_iter()
+        .map(|record| &record["detail"])
+        .collect();
+    assert_eq!(found, [&json!({ "number": 2 }), &json!({ "number": 3 })]);
+    let file = server.data().join("task.json");
+    let mut export = command(server.data());
+    export
+        .env("LONGSHORE_SERVER", format!("http://{}", client.address))
+        .args(["tasks", "export", &id, "--output"])
+        .arg(&file);
+    let (code, _, errors) = run(export).await;
+    assert_eq!(code, 0, "{errors}");
+    let elsewhere = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut replay = command(elsewhere.path());
+    replay.arg("replay").arg(&file).arg("--json");
+    let (code, out, errors) = run(replay).await;
+    assert_eq!(code, 0, "{out} {errors}");
+    let replayed: Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(replayed["same"], true, "{replayed}");
+}
+
 #[tokio::test]
 async fn what_begins_anew_does_everything_anew() {
     let data = Arc::new(tempfile::tempdir().expect("a temporary folder can be made"));

@@ -13,37 +13,9 @@
 //! ```
 
 pub use crate::bindings::longshore::tool::types::Link;
+pub use crate::kept::Error;
 
 use crate::bindings::longshore::tool::artifacts as host;
-
-/// Why something was not kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// It is over a limit: of one artifact, or of all that a call may leave.
-    Limit(String),
-    /// It makes no sense: no name, or a media type that is none.
-    Invalid(String),
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Limit(text) | Self::Invalid(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<host::Error> for Error {
-    fn from(error: host::Error) -> Self {
-        match error {
-            host::Error::Limit(text) => Self::Limit(text),
-            host::Error::Invalid(text) => Self::Invalid(text),
-        }
-    }
-}
 
 /// Keeps bytes of that media type, and gives a link to them for the tool's result. Only whoever called can follow it.
 ///

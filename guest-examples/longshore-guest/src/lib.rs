@@ -41,6 +41,7 @@ pub mod completion;
 mod context;
 mod export;
 pub mod http;
+mod kept;
 mod panic;
 pub mod prompt;
 pub mod resource;

@@ -20,11 +20,10 @@ use std::fmt::Display;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::artifacts;
 use crate::bindings::longshore::tool::task::AskError;
 use crate::bindings::longshore::tool::types::{Block, CallError, RpcError, ToolResult};
+use crate::kept;
 use crate::schema::Schema;
-use crate::values;
 
 /// How a call ends.
 pub type Outcome = Result<ToolResult, CallError>;
@@ -273,14 +272,8 @@ impl From<Cancelled> for CallError {
     }
 }
 
-impl From<artifacts::Error> for CallError {
-    fn from(error: artifacts::Error) -> Self {
-        Self::tool(error.to_string())
-    }
-}
-
-impl From<values::Error> for CallError {
-    fn from(error: values::Error) -> Self {
+impl From<kept::Error> for CallError {
+    fn from(error: kept::Error) -> Self {
         Self::tool(error.to_string())
     }
 }

@@ -12,36 +12,9 @@
 //! # fn main() {}
 //! ```
 
+pub use crate::kept::Error;
+
 use crate::bindings::longshore::tool::key_value as host;
-
-/// Why something was not done. Nothing has changed then.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// It is over a limit: of the key, of the value, or of all that the component keeps.
-    Limit(String),
-    /// It makes no sense: an empty key, or a number that is none.
-    Invalid(String),
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Limit(text) | Self::Invalid(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<host::Error> for Error {
-    fn from(error: host::Error) -> Self {
-        match error {
-            host::Error::Limit(text) => Self::Limit(text),
-            host::Error::Invalid(text) => Self::Invalid(text),
-        }
-    }
-}
 
 /// The value of that key.
 ///
