@@ -1,5 +1,6 @@
 //! The house as a whole: real processes, real components, clients that are not ours.
 
+mod artifacts;
 mod canary;
 mod carriers;
 mod command;
@@ -22,4 +23,5 @@ mod stdio;
 mod streams;
 mod survive;
 mod uploads;
+mod values;
 mod wire;

@@ -8,11 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use longshore_store::memory::Memory;
+use longshore_tasks::artifacts::{self, Artifact, ArtifactId, ArtifactStore, Put};
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{
     Commit, Figures, Output, Page, Query, Segment, StoreError, TaskStore, UnfinishedPage,
 };
 use longshore_tasks::task::Task;
+use longshore_tasks::values::{
+    Change, Changed, KeyPage, Keys, Once, Room, Shelf, Taken, ValueStore,
+};
 use tokio::sync::{Mutex, watch};
 
 /// What happens at a write.
@@ -253,10 +257,10 @@ impl FaultStore {
             .await;
     }
 
-    async fn write(
+    async fn write<T>(
         &self,
-        write: impl Future<Output = Result<(), StoreError>> + Send,
-    ) -> Result<(), StoreError> {
+        write: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
         let _under_way = Open::new(&self.open);
         self.until_it_beats().await;
         let number = self.writes.fetch_add(1, Ordering::AcqRel) + 1;
@@ -295,6 +299,83 @@ impl FaultStore {
                 write.await
             }
         }
+    }
+}
+
+#[async_trait]
+impl ArtifactStore for FaultStore {
+    async fn put(&self, artifact: Artifact, room: artifacts::Room) -> Result<Put, StoreError> {
+        self.write(self.kit.memory.put(artifact, room)).await
+    }
+
+    async fn artifact(
+        &self,
+        id: ArtifactId,
+        tenant: &Tenant,
+        principal: &Principal,
+        now: Millis,
+    ) -> Result<Option<Artifact>, StoreError> {
+        self.alive().await;
+        self.kit.memory.artifact(id, tenant, principal, now).await
+    }
+
+    async fn left_until(&self, call: TaskId, forget_at: Millis) -> Result<(), StoreError> {
+        self.alive().await;
+        self.kit.memory.left_until(call, forget_at).await
+    }
+
+    async fn left_by_lost(&self, forget_at: Millis) -> Result<(), StoreError> {
+        self.alive().await;
+        self.kit.memory.left_by_lost(forget_at).await
+    }
+
+    async fn sweep_artifacts(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        self.alive().await;
+        self.kit.memory.sweep_artifacts(now, limit).await
+    }
+}
+
+#[async_trait]
+impl ValueStore for FaultStore {
+    async fn change(
+        &self,
+        shelf: &Shelf,
+        once: Once,
+        change: Change,
+        room: Room,
+    ) -> Result<Changed, StoreError> {
+        self.write(self.kit.memory.change(shelf, once, change, room))
+            .await
+    }
+
+    async fn value(&self, shelf: &Shelf, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.alive().await;
+        self.kit.memory.value(shelf, key).await
+    }
+
+    async fn keys(&self, shelf: &Shelf, which: Keys) -> Result<KeyPage, StoreError> {
+        self.alive().await;
+        self.kit.memory.keys(shelf, which).await
+    }
+
+    async fn forget(&self, call: TaskId) -> Result<(), StoreError> {
+        self.alive().await;
+        self.kit.memory.forget(call).await
+    }
+
+    async fn forget_lost(&self) -> Result<(), StoreError> {
+        self.alive().await;
+        self.kit.memory.forget_lost().await
+    }
+
+    async fn taken(&self, shelf: &Shelf) -> Result<Taken, StoreError> {
+        self.alive().await;
+        self.kit.memory.taken(shelf).await
+    }
+
+    async fn clear(&self, shelf: &Shelf) -> Result<(), StoreError> {
+        self.alive().await;
+        self.kit.memory.clear(shelf).await
     }
 }
 

@@ -13,6 +13,8 @@ wit_bindgen::generate!({
         world helper {
             include longshore:tool/tool-component@0.1.0;
             import longshore:tool/changes@0.1.0;
+            import longshore:tool/key-value@0.1.0;
+            import longshore:tool/artifacts@0.1.0;
             import longshore:tool/restart-points@0.1.0;
             import longshore:tool/wait@0.1.0;
         }

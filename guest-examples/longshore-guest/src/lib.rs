@@ -25,6 +25,7 @@
 //! - [`mod@resource`], [`mod@prompt`], [`completion`]: what those functions may return.
 //! - [`http`]: requests to others, as far as the operator lets them be sent. [`manifest!`]: what to ask the operator for.
 //! - [`wait`]: waiting for a state elsewhere, without being there.
+//! - [`values`]: what the component keeps beyond its calls. [`artifacts`]: what a call leaves for whoever called.
 //! - [`changes`]: notices to the clients that listen.
 //! - [`mod@tool`]: the long form, for what the macro cannot say, such as a schema written by hand.
 //! - [`bindings`]: the contract itself, for what has no shorter form here.
@@ -33,6 +34,7 @@
 extern crate self as longshore_guest;
 
 pub mod argument;
+pub mod artifacts;
 pub mod ask;
 pub mod bindings;
 pub mod changes;
@@ -40,6 +42,7 @@ pub mod completion;
 mod context;
 mod export;
 pub mod http;
+mod kept;
 mod panic;
 pub mod prompt;
 pub mod resource;
@@ -49,6 +52,7 @@ mod schema;
 pub mod task;
 pub mod tool;
 pub mod wait;
+pub mod values;
 
 pub use argument::Argument;
 pub use bindings::exports::longshore::tool::tools::TaskMode;

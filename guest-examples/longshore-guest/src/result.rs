@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::bindings::longshore::tool::task::AskError;
 use crate::bindings::longshore::tool::types::{Block, CallError, RpcError, ToolResult};
+use crate::kept;
 use crate::schema::Schema;
 
 /// How a call ends.
@@ -268,6 +269,12 @@ impl From<serde_json::Error> for CallError {
 impl From<Cancelled> for CallError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+impl From<kept::Error> for CallError {
+    fn from(error: kept::Error) -> Self {
+        Self::tool(error.to_string())
     }
 }
 

@@ -82,7 +82,9 @@ impl Alone {
         let server = Server::new(Parts {
             sandbox,
             tasks: Arc::new(store.clone()),
-            components: Arc::new(store),
+            components: Arc::new(store.clone()),
+            values: Arc::new(store.clone()),
+            artifacts: Arc::new(store),
             settings,
             // Nothing that they seal outlives this process.
             keys: Keys::of_this_process(),

@@ -54,6 +54,9 @@ pub(crate) enum Components {
     Remove {
         /// Its name
         name: String,
+        /// Also delete the values that it keeps, which a component of that name would find again
+        #[arg(long)]
+        with_values: bool,
         #[command(flatten)]
         reach: Reach,
     },
@@ -95,8 +98,13 @@ impl Components {
                 let component = Client::new(reach)?.get(&component_path(&name)).await?;
                 Ok(answered(component, describe_component))
             }
-            Self::Remove { name, reach } => {
-                Client::new(reach)?.delete(&component_path(&name)).await?;
+            Self::Remove {
+                name,
+                with_values,
+                reach,
+            } => {
+                let path = format!("{}?with_values={with_values}", component_path(&name));
+                Client::new(reach)?.delete(&path).await?;
                 let document = serde_json::json!({ "name": name, "removed": true });
                 Ok(answered(document, |document| {
                     format!("{} is removed", cell(document, "name"))
@@ -259,6 +267,16 @@ fn describe_list(list: &Value) -> String {
     text
 }
 
+/// What a component keeps beyond its calls, if it keeps anything.
+fn kept(values: &Value) -> Option<String> {
+    let count = |member: &str| values[member].as_u64().filter(|count| *count > 0);
+    let keys = count("keys")?;
+    Some(format!(
+        "{keys} keys, {} bytes with their values",
+        count("bytes").unwrap_or_default()
+    ))
+}
+
 /// A component as the admin API shows it.
 pub(crate) fn describe_component(component: &Value) -> String {
     let mut text = facts(&[
@@ -283,6 +301,7 @@ pub(crate) fn describe_component(component: &Value) -> String {
                 .to_owned()
             }),
         ),
+        ("keeps", kept(&component["values"])),
     ]);
     for tool in component["tools"].as_array().into_iter().flatten() {
         text.push_str(&format!(

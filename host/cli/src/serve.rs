@@ -185,6 +185,8 @@ impl Serve {
             sandbox,
             tasks: Arc::new(store.clone()),
             components: Arc::new(store.clone()),
+            values: Arc::new(store.clone()),
+            artifacts: Arc::new(store.clone()),
             settings: config.numbers.server,
             keys: secret.run_keys(),
             marks: marks(&data),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::import::Import;
 use crate::path::Path;
+use crate::values::Operation;
 
 /// One import call, with what the guest passed.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,15 +71,8 @@ pub enum Request<'a> {
         /// How long the guest is ready to wait.
         wait_ms: Option<u64>,
     },
-    /// `wait.event-url`
-    EventUrl(&'a str),
-    /// `wait.wait-event`
-    WaitEvent {
-        /// The event.
-        name: &'a str,
-        /// How long the guest is ready to wait.
-        wait_ms: Option<u64>,
-    },
+    /// Any function of `key-value` and `artifacts`
+    Values(&'a Operation),
 }
 
 impl Request<'_> {
@@ -103,8 +97,13 @@ impl Request<'_> {
         const RESOURCES: Import = Import::new("longshore:tool/changes.resources-changed");
         const RESOURCE: Import = Import::new("longshore:tool/changes.resource-updated");
         const POLL: Import = Import::new("longshore:tool/wait.poll");
-        const EVENT_URL: Import = Import::new("longshore:tool/wait.event-url");
-        const WAIT_EVENT: Import = Import::new("longshore:tool/wait.wait-event");
+        const GET: Import = Import::new("longshore:tool/key-value.get");
+        const SET: Import = Import::new("longshore:tool/key-value.set");
+        const DELETE: Import = Import::new("longshore:tool/key-value.delete");
+        const LIST_KEYS: Import = Import::new("longshore:tool/key-value.list-keys");
+        const INCREMENT: Import = Import::new("longshore:tool/key-value.increment");
+        const SWAP: Import = Import::new("longshore:tool/key-value.swap");
+        const PUT: Import = Import::new("longshore:tool/artifacts.put");
         match self {
             Self::CallId => CALL_ID,
             Self::SetStatus(_) => SET_STATUS,
@@ -124,8 +123,13 @@ impl Request<'_> {
             Self::Changed(Change::Resources) => RESOURCES,
             Self::Changed(Change::Resource(_)) => RESOURCE,
             Self::Poll { .. } => POLL,
-            Self::EventUrl(_) => EVENT_URL,
-            Self::WaitEvent { .. } => WAIT_EVENT,
+            Self::Values(Operation::Get { .. }) => GET,
+            Self::Values(Operation::Set { .. }) => SET,
+            Self::Values(Operation::Delete { .. }) => DELETE,
+            Self::Values(Operation::List { .. }) => LIST_KEYS,
+            Self::Values(Operation::Increment { .. }) => INCREMENT,
+            Self::Values(Operation::Swap { .. }) => SWAP,
+            Self::Values(Operation::Put { .. }) => PUT,
         }
     }
 
@@ -143,18 +147,10 @@ impl Request<'_> {
             | Self::Changed(Change::Tools | Change::Prompts | Change::Resources) => {}
             Self::SetStatus(text)
             | Self::StepBegin(text)
-            | Self::EventUrl(text)
             | Self::Changed(Change::Resource(text)) => path.mix_bytes(text.as_bytes()),
-            Self::Poll {
-                what: text,
-                wait_ms,
-            }
-            | Self::WaitEvent {
-                name: text,
-                wait_ms,
-            } => {
+            Self::Poll { what, wait_ms } => {
                 path.mix(wait_ms.unwrap_or(u64::MAX));
-                path.mix_bytes(text.as_bytes());
+                path.mix_bytes(what.as_bytes());
             }
             Self::ReportProgress {
                 done,
@@ -188,6 +184,7 @@ impl Request<'_> {
                 path.mix_bytes(value);
             }
             Self::Checkpoint(state) => path.mix_bytes(state),
+            Self::Values(operation) => operation.mix_into(path),
         }
     }
 }

@@ -13,4 +13,5 @@ pub mod random;
 pub mod record;
 pub mod segment;
 pub mod tape;
+pub mod values;
 pub mod world;

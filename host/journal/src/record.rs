@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{Answer, AskError, Question};
 use crate::http::{Outcome, Sent};
+use crate::values;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,10 +92,15 @@ pub enum What {
         /// What.
         outcome: Outcome,
     },
-    /// The guest was told a text that another process might word otherwise.
-    Told {
-        /// The text.
-        text: String,
+    /// The guest changes what its component keeps, or leaves something. This is kept before it is done.
+    Changes {
+        /// The way to here.
+        path: u32,
+    },
+    /// What came of that, or what the guest read of what its component keeps.
+    Found {
+        /// What.
+        outcome: values::Outcome,
         /// The way to here.
         path: u32,
     },
@@ -124,7 +130,8 @@ impl What {
             Self::Came {
                 outcome: Err(_), ..
             } => "no response",
-            Self::Told { .. } => "text",
+            Self::Changes { .. } => "change",
+            Self::Found { .. } => "found",
         }
     }
 
@@ -150,7 +157,8 @@ impl What {
             | Self::Cancelled
             | Self::Waited { .. }
             | Self::Woke(_)
-            | Self::Ended { .. } => 0,
+            | Self::Ended { .. }
+            | Self::Changes { .. } => 0,
             Self::Asked { questions, .. } => questions.iter().map(question).sum(),
             Self::Answered(Ok(answers)) => answers.iter().map(answer).sum(),
             Self::Answered(Err(_)) => 64,
@@ -162,7 +170,10 @@ impl What {
                 Ok(response) => response.bytes(),
                 Err(failure) => failure.bytes(),
             },
-            Self::Told { text, .. } => text.len(),
+            Self::Found { outcome, .. } => match outcome {
+                Ok(found) => found.bytes(),
+                Err(_) => 64,
+            },
         }
     }
 }

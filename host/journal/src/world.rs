@@ -20,6 +20,7 @@ use crate::path::Path;
 use crate::random::Stream;
 use crate::record::{Bytes, Position, Record, Shown, What};
 use crate::tape::{Tape, Total};
+use crate::values;
 
 /// What a world is made from: the same for every process that runs the same call.
 #[derive(Clone)]
@@ -187,10 +188,9 @@ impl World {
         let open = self.step.as_ref().map(|step| &step.name);
         Err(Fault::Misuse(match (request, open) {
             (Request::StepBegin(_), Some(open)) => Misuse::NestedStep { open: open.clone() },
-            (
-                Request::Ask { .. } | Request::Poll { .. } | Request::WaitEvent { .. },
-                Some(open),
-            ) => Misuse::AskInStep { open: open.clone() },
+            (Request::Ask { .. } | Request::Poll { .. }, Some(open)) => {
+                Misuse::AskInStep { open: open.clone() }
+            }
             (Request::Checkpoint(_), Some(open)) => Misuse::CheckpointInStep { open: open.clone() },
             (Request::StepEnd { name, .. }, open) if open.map(String::as_str) != Some(*name) => {
                 Misuse::UnmatchedStepEnd {
@@ -376,28 +376,6 @@ impl World {
         self.push(What::Answered(answers.clone()))
     }
 
-    /// A text that the guest is told, and that another process might word otherwise.
-    pub fn told(&mut self, live: impl FnOnce() -> String) -> Result<String, Fault> {
-        let path = self.path.stamp();
-        if let Some(What::Told { text, path: stamp }) = self.replay.at(self.calls) {
-            if *stamp != path {
-                return Err(self.diverged("it wants to be told something else"));
-            }
-            let text = text.clone();
-            self.took();
-            return Ok(text);
-        }
-        if !self.go_live()? {
-            return Err(self.diverged("it is told what it was not told"));
-        }
-        let text = live();
-        self.push(What::Told {
-            text: text.clone(),
-            path,
-        })?;
-        Ok(text)
-    }
-
     /// What the guest sees next of its exchanges in this call, as far as that is recorded.
     pub fn comes(&mut self) -> Option<(u64, Outcome)> {
         let Some(What::Came { exchange, outcome }) = self.replay.at(self.calls) else {
@@ -458,6 +436,56 @@ impl World {
                 Ok(false)
             }
         }
+    }
+
+    /// The guest changes what its component keeps. What came of it, if that is recorded; else it is to be done, once
+    /// this is kept, and then comes [`World::found`].
+    pub fn changes(&mut self) -> Result<Option<values::Outcome>, Fault> {
+        let path = self.path.stamp();
+        match self.replay.at(self.calls) {
+            Some(What::Changes { path: stamp }) => {
+                if *stamp != path {
+                    return Err(self.diverged("it changes something else"));
+                }
+                self.took();
+                // The process may have died with it done.
+                self.finds()
+            }
+            _ => {
+                if !self.go_live()? {
+                    return Err(self.diverged("it changes something where it did not"));
+                }
+                self.push(What::Changes { path })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// What the guest sees of what its component keeps, if that is recorded; else it is to be looked up, and then comes
+    /// [`World::found`].
+    pub fn finds(&mut self) -> Result<Option<values::Outcome>, Fault> {
+        let path = self.path.stamp();
+        match self.replay.at(self.calls) {
+            Some(What::Found {
+                outcome,
+                path: stamp,
+            }) => {
+                if *stamp != path {
+                    return Err(self.diverged("it looks for something else"));
+                }
+                let outcome = outcome.clone();
+                self.took();
+                Ok(Some(outcome))
+            }
+            _ if self.go_live()? => Ok(None),
+            _ => Err(self.diverged("it looks for something where it did not")),
+        }
+    }
+
+    /// What was looked up or done live.
+    pub fn found(&mut self, outcome: &values::Outcome) -> Result<(), Fault> {
+        let (outcome, path) = (outcome.clone(), self.path.stamp());
+        self.push(What::Found { outcome, path })
     }
 
     /// Whether the guest is further than it ever said that it was, also before the restart point that it began at; if so

@@ -51,6 +51,18 @@ pub struct Limits {
     pub answer_bytes: u64,
     /// Bytes that one step may hand back, or one restart point hold.
     pub step_bytes: u64,
+    /// The value of one key of what a component keeps beyond its calls.
+    pub value_bytes: u64,
+    /// Keys that a component may keep.
+    pub values: u64,
+    /// Bytes of these, with their values.
+    pub values_bytes: u64,
+    /// One artifact that a call leaves. It is read as a whole.
+    pub artifact_bytes: u64,
+    /// Artifacts that a call may leave.
+    pub artifacts: u64,
+    /// Bytes of these.
+    pub artifacts_bytes: u64,
     /// Records in the journal of a task. A guest that watches the clock makes a thousand a second.
     pub journal_records: u64,
     /// What those may hold.
@@ -96,6 +108,13 @@ impl Default for Limits {
             question_bytes: 16 * KIB,
             answer_bytes: MIB,
             step_bytes: MIB,
+            // All that is read is recorded, and most of it is small.
+            value_bytes: 256 * KIB,
+            values: 10_000,
+            values_bytes: 16 * MIB,
+            artifact_bytes: MIB,
+            artifacts: 64,
+            artifacts_bytes: 16 * MIB,
             journal_records: 200_000,
             journal_bytes: 64 * MIB,
             http_at_once: 8,
@@ -170,7 +189,7 @@ const fn bound(
 
 /// Every bound on a run.
 #[rustfmt::skip]
-pub const BOUNDS: [Bound; 29] = [
+pub const BOUNDS: [Bound; 35] = [
     bound("memory_mib", MIB, 256, |limits| &mut limits.memory_bytes),
     bound("table_elements", 1, MANY, |limits| &mut limits.table_elements),
     bound("instances", 1, MANY, |limits| &mut limits.instances),
@@ -190,6 +209,12 @@ pub const BOUNDS: [Bound; 29] = [
     bound("question_kib", KIB, TEXT_KIB, |limits| &mut limits.question_bytes),
     bound("answer_kib", KIB, TEXT_KIB, |limits| &mut limits.answer_bytes),
     bound("step_kib", KIB, TEXT_KIB, |limits| &mut limits.step_bytes),
+    bound("value_kib", KIB, TEXT_KIB, |limits| &mut limits.value_bytes),
+    bound("values", 1, MANY, |limits| &mut limits.values),
+    bound("values_mib", MIB, 1024, |limits| &mut limits.values_bytes),
+    bound("artifact_kib", KIB, TEXT_KIB, |limits| &mut limits.artifact_bytes),
+    bound("artifacts", 1, MANY, |limits| &mut limits.artifacts),
+    bound("artifacts_mib", MIB, 1024, |limits| &mut limits.artifacts_bytes),
     bound("journal_records", 1, 10 * MANY, |limits| &mut limits.journal_records),
     bound("journal_mib", MIB, 1024, |limits| &mut limits.journal_bytes),
     bound("http_at_once", 1, 1_000, |limits| &mut limits.http_at_once),

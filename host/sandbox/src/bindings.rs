@@ -12,6 +12,8 @@ wasmtime::component::bindgen!({
             import longshore:tool/restart-points@0.1.0;
             import longshore:tool/changes@0.1.0;
             import longshore:tool/wait@0.1.0;
+            import longshore:tool/key-value@0.1.0;
+            import longshore:tool/artifacts@0.1.0;
             export longshore:tool/tools@0.1.0;
             export longshore:tool/resources@0.1.0;
             export longshore:tool/prompts@0.1.0;

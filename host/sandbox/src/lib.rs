@@ -43,6 +43,7 @@ mod rules;
 mod run;
 pub mod sandbox;
 pub mod target;
+mod values;
 pub mod waits;
 mod wasi;
 

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::http::Outcome;
+use longshore_journal::values;
 use longshore_policy::authority::{Authority, Scheme};
 use longshore_policy::http::Method;
 use longshore_policy::network::Network;
@@ -62,6 +63,13 @@ pub trait Outside: Send + Sync + 'static {
     /// Sends a request that the run's policy lets be sent, and returns when all of its response is there. Letting go
     /// of it breaks the exchange off.
     async fn send(&self, request: Outgoing) -> Outcome;
+
+    /// Does that with what is kept, in the call of that number. A change that an earlier process has made in
+    /// that call is not made again: what came of it then is said again. Where there is no call, nothing is kept.
+    async fn values(&self, call: u64, operation: values::Operation) -> values::Outcome {
+        let _nobody_does_it = (call, operation);
+        Err(values::Failure::Invalid("there is no call yet".to_owned()))
+    }
 
     /// What the component says has changed.
     fn changed(&self, change: OwnedChange);

@@ -2,6 +2,7 @@
 //! nothing else, so that a run that is repeated is judged alike.
 
 use longshore_journal::call::{Answer, Ask, AskError, Change, Question, Request};
+use longshore_journal::values::{Failure, Operation};
 use longshore_policy::limits::Limits;
 
 use crate::fault::Halt;
@@ -12,6 +13,10 @@ const NAME_BYTES: usize = 128;
 const URI_BYTES: usize = 8 * 1024;
 /// What a form or a page says to a person, as the interface says.
 const PROMPT_BYTES: usize = 4 * 1024;
+/// What something that a call leaves is called, and its media type, as the interface says.
+const LABEL_BYTES: u64 = 255;
+/// The key of what a component keeps, as the interface says.
+const KEY_BYTES: usize = 256;
 
 /// What the rules say to a request.
 #[derive(Debug, PartialEq)]
@@ -20,6 +25,8 @@ pub(crate) enum Settled {
     Open,
     /// Nobody needs to be asked for the answer to its questions.
     Answered(Result<Vec<Answer>, AskError>),
+    /// What it keeps, or is to be found, is refused.
+    Refused(Failure),
 }
 
 /// What is remembered of one run's requests.
@@ -29,6 +36,8 @@ pub(crate) struct Rules {
     questions_left: u64,
     question_bytes: u64,
     step_bytes: u64,
+    value_bytes: u64,
+    artifact_bytes: u64,
     /// One question over a limit is an error that the guest is told; the next one ends it.
     over_limit_before: bool,
 }
@@ -41,6 +50,8 @@ impl Rules {
             questions_left: limits.questions_in_life.saturating_sub(asked),
             question_bytes: limits.question_bytes,
             step_bytes: limits.step_bytes,
+            value_bytes: limits.value_bytes,
+            artifact_bytes: limits.artifact_bytes,
             over_limit_before: false,
         }
     }
@@ -50,7 +61,6 @@ impl Rules {
         match request {
             Request::Ask { questions, .. } => self.settle_questions(questions),
             Request::Poll { what, .. } => self.settle_wait(what.len()),
-            Request::WaitEvent { name, .. } => self.settle_wait(name.len()),
             Request::Log {
                 logger: Some(logger),
                 ..
@@ -77,6 +87,10 @@ impl Rules {
                 at_most("the URI of a resource", uri.len(), URI_BYTES as u64)?;
                 Ok(Settled::Open)
             }
+            Request::Values(operation) => Ok(match self.refusal(operation) {
+                Some(failure) => Settled::Refused(failure),
+                None => Settled::Open,
+            }),
             Request::CallId
             | Request::SetStatus(_)
             | Request::ReportProgress { .. }
@@ -84,11 +98,66 @@ impl Rules {
             | Request::TimeLeft
             | Request::Sleep { .. }
             | Request::Detach
-            | Request::EventUrl(_)
             | Request::CanAsk(_)
             | Request::Log { logger: None, .. }
             | Request::Changed(Change::Tools | Change::Prompts | Change::Resources) => {
                 Ok(Settled::Open)
+            }
+        }
+    }
+
+    /// Why it is not even tried.
+    fn refusal(&self, operation: &Operation) -> Option<Failure> {
+        let too_long = |what: &str, bytes: usize, most: u64| {
+            let is_over = bytes as u64 > most;
+            is_over.then(|| {
+                Failure::Limit(format!(
+                    "{what} is {bytes} bytes; at most {most} are allowed"
+                ))
+            })
+        };
+        let key = |key: &str| {
+            if key.is_empty() {
+                return Some(Failure::Invalid("the key is empty".to_owned()));
+            }
+            too_long("the key", key.len(), KEY_BYTES as u64)
+        };
+        let value = |value: &[u8]| too_long("the value", value.len(), self.value_bytes);
+        match operation {
+            Operation::Get { key: of }
+            | Operation::Delete { key: of }
+            | Operation::Increment { key: of, .. } => key(of),
+            Operation::Set {
+                key: of,
+                value: new,
+            } => key(of).or_else(|| value(new)),
+            // What cannot have been kept is only not what is there.
+            Operation::Swap { key: of, new, .. } => {
+                key(of).or_else(|| new.as_deref().and_then(value))
+            }
+            Operation::Put {
+                name,
+                mime_type,
+                data,
+            } => {
+                let is_label = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
+                if !is_label(name) {
+                    let message = "the name is empty, or has a control character";
+                    return Some(Failure::Invalid(message.to_owned()));
+                }
+                if !is_label(mime_type) || !mime_type.contains('/') {
+                    let message = "the media type is none: one is like `text/plain`";
+                    return Some(Failure::Invalid(message.to_owned()));
+                }
+                too_long("the name", name.len(), LABEL_BYTES)
+                    .or_else(|| too_long("the media type", mime_type.len(), LABEL_BYTES))
+                    .or_else(|| too_long("what is left", data.len(), self.artifact_bytes))
+            }
+            Operation::List { prefix, after, .. } => {
+                too_long("the prefix", prefix.len(), KEY_BYTES as u64).or_else(|| {
+                    let after = after.as_ref()?;
+                    too_long("what the keys come behind", after.len(), KEY_BYTES as u64)
+                })
             }
         }
     }
@@ -225,6 +294,85 @@ mod tests {
             ..Limits::default()
         };
         Rules::new(&limits, asked)
+    }
+
+    #[test]
+    fn keys_and_values_have_a_size() {
+        let mut rules = Rules::new(
+            &Limits {
+                value_bytes: 3,
+                artifact_bytes: 4,
+                ..Limits::default()
+            },
+            0,
+        );
+        let long = |bytes: usize| "k".repeat(bytes);
+        let set = |key: usize, value: usize| Operation::Set {
+            key: long(key),
+            value: vec![0; value],
+        };
+        let swap = |expected: usize, new: Option<usize>| Operation::Swap {
+            key: long(1),
+            expected: Some(vec![0; expected]),
+            new: new.map(|new| vec![0; new]),
+        };
+        let list = |prefix: usize, after: Option<usize>| Operation::List {
+            prefix: long(prefix),
+            after: after.map(long),
+            limit: 1,
+        };
+        let put = |name: &str, mime_type: &str, size: usize| Operation::Put {
+            name: name.to_owned(),
+            mime_type: mime_type.to_owned(),
+            data: vec![0; size],
+        };
+        let get = |key: usize| Operation::Get { key: long(key) };
+        let (fits, is_over, is_empty) = (None, Some("at most"), Some("is empty"));
+        let (label, type_of) = (long(255), |bytes: usize| format!("a/{}", long(bytes - 2)));
+        let rows = [
+            (get(1), fits),
+            (get(256), fits),
+            (get(257), is_over),
+            (get(0), is_empty),
+            (Operation::Delete { key: long(257) }, is_over),
+            (
+                Operation::Increment {
+                    key: long(257),
+                    delta: 1,
+                },
+                is_over,
+            ),
+            (set(256, 3), fits),
+            (set(257, 3), is_over),
+            (set(256, 4), is_over),
+            (set(0, 0), is_empty),
+            (swap(4, Some(3)), fits),
+            (swap(0, Some(4)), is_over),
+            (swap(0, None), fits),
+            (list(0, None), fits),
+            (list(256, Some(256)), fits),
+            (list(257, None), is_over),
+            (list(0, Some(257)), is_over),
+            (put(&label, &type_of(255), 4), fits),
+            (put(&long(256), "a/b", 0), is_over),
+            (put("n", &type_of(256), 0), is_over),
+            (put("n", "a/b", 5), is_over),
+            (put("", "a/b", 0), is_empty),
+            (put("a\nb", "a/b", 0), Some("control")),
+            (put("n", "a/b\r\n", 0), Some("media type")),
+            (put("n", "text", 0), Some("media type")),
+        ];
+        for (operation, expected) in rows {
+            let settled = rules.settle(&Request::Values(&operation)).unwrap();
+            match (settled, expected) {
+                (Settled::Open, None) => {}
+                (
+                    Settled::Refused(Failure::Limit(text) | Failure::Invalid(text)),
+                    Some(expected),
+                ) => assert!(text.contains(expected), "{operation:?}: {text}"),
+                (settled, _) => panic!("{operation:?}: {settled:?}"),
+            }
+        }
     }
 
     #[test]

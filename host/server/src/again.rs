@@ -517,7 +517,7 @@ fn same_answer(key: &str, taken: &str, given: &RawValue) -> Result<(), CallError
     ))))
 }
 
-fn follow_error(error: FollowError) -> CallError {
+pub(crate) fn follow_error(error: FollowError) -> CallError {
     match DispatchError::from(error) {
         DispatchError::Refused(error) | DispatchError::Run(error) => CallError::Refused(error),
         DispatchError::NoRoom { reason, .. } => CallError::NoRoom(reason),

@@ -3,6 +3,7 @@
 use longshore_catalog::component::Digest;
 use longshore_journal::call::{Answer, Ask, AskError, Question};
 use longshore_journal::record::{Record, What};
+use longshore_journal::values::{self, Failure, Found};
 use longshore_protocol::timestamp::iso8601;
 use longshore_tasks::id::{Millis, TaskId};
 use serde_json::{Value, json};
@@ -154,7 +155,6 @@ fn describe_record(record: &Record, clock: &mut u64, created_at: Millis) -> Valu
                 "isWrite": sent.is_write,
             }),
         ),
-        What::Told { text, path: _ } => ("saw", json!({ "text": text })),
         What::Came { exchange, outcome } => (
             "saw",
             match outcome {
@@ -166,6 +166,8 @@ fn describe_record(record: &Record, clock: &mut u64, created_at: Millis) -> Valu
                 Err(failure) => json!({ "exchange": exchange, "error": failure.to_string() }),
             },
         ),
+        What::Changes { .. } => ("let out", json!({})),
+        What::Found { outcome, .. } => ("saw", describe_found(outcome)),
     };
     json!({
         "call": record.call,
@@ -174,6 +176,20 @@ fn describe_record(record: &Record, clock: &mut u64, created_at: Millis) -> Valu
         "direction": direction,
         "detail": detail,
     })
+}
+
+/// What a run saw of what its component keeps, without the values themselves.
+fn describe_found(outcome: &values::Outcome) -> Value {
+    match outcome {
+        Ok(Found::Value(value)) => json!({ "bytes": value.as_ref().map(|value| value.0.len()) }),
+        Ok(Found::Done) => json!({}),
+        Ok(Found::Number(number)) => json!({ "number": number }),
+        Ok(Found::Swapped(swapped)) => json!({ "swapped": swapped }),
+        Ok(Found::Keys { keys, next }) => json!({ "keys": keys.len(), "more": next.is_some() }),
+        Ok(Found::Uri(uri)) => json!({ "uri": uri }),
+        Err(Failure::Limit(text)) => json!({ "error": format!("limit: {text}") }),
+        Err(Failure::Invalid(text)) => json!({ "error": format!("invalid: {text}") }),
+    }
 }
 
 fn describe_question(question: &Question) -> Value {

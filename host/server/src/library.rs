@@ -13,13 +13,16 @@ use longshore_protocol::error::RpcError;
 use longshore_protocol::prompt::Completion;
 use longshore_protocol::resource;
 use longshore_sandbox::target::{self, Target};
+use longshore_tasks::artifacts::{Artifact, ArtifactId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::again::SameCall;
+use crate::again::{SameCall, follow_error};
 use crate::call::{Answered, Beginning, CallError};
+use crate::clock;
 use crate::loaded::Loaded;
 use crate::presence::Presence;
+use crate::run::artifacts;
 use crate::run::aside::Wishes;
 use crate::run::target::{NO_TOOLS_MODE, kept};
 use crate::run::{Caller, NewRun, Start, Turns};
@@ -55,6 +58,17 @@ impl Server {
         if uri.len() > resource::MAX_URI_BYTES {
             return Err(missing());
         }
+        // Before any component is asked: none can give out others for these.
+        if let Some(named) = artifacts::named(uri) {
+            let artifact = match named {
+                Some(id) => self.artifact(&caller, id).await?,
+                None => None,
+            };
+            let artifact = artifact.ok_or_else(missing)?;
+            return Ok(Answered::Result(artifacts::read_result(
+                &artifact, &self.info,
+            )));
+        }
         let target = Target::Resource {
             uri: uri.to_owned(),
         };
@@ -70,6 +84,18 @@ impl Server {
         let turns = &entry.payload.library.reads;
         self.start_untasked(caller, entry, target, turns, manner)
             .await
+    }
+
+    /// What a call of that caller left, as long as it is kept.
+    async fn artifact(
+        &self,
+        caller: &Caller,
+        id: ArtifactId,
+    ) -> Result<Option<Artifact>, CallError> {
+        self.artifacts
+            .artifact(id, &caller.tenant, &caller.principal, clock::now())
+            .await
+            .map_err(|error| follow_error(error.into()))
     }
 
     /// Fills in a prompt.

@@ -45,6 +45,8 @@ impl Server {
     /// Looks at every task that an earlier process left unfinished, before anybody can ask for it: those
     /// that can go on do so from now on, and those that cannot end.
     pub async fn recover(&self) -> Result<Recovered, StoreError> {
+        self.values.forget_lost().await?;
+        self.artifacts.left_by_lost(clock::now()).await?;
         let mut recovered = Recovered::default();
         let mut after = None;
         loop {
@@ -269,6 +271,7 @@ impl Server {
     pub async fn clean(&self) -> anyhow::Result<()> {
         // In batches, so that nobody waits long for the store.
         while self.tasks.sweep(clock::now(), BATCH).await? == BATCH {}
+        while self.artifacts.sweep_artifacts(clock::now(), BATCH).await? == BATCH {}
         // Nothing comes between what is needed and what is deleted.
         let _alone = self.changing.lock().await;
         for digest in self.components.collect(self.holds.digests()).await? {

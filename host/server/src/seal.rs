@@ -4,6 +4,7 @@
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use longshore_tasks::artifacts::ArtifactId;
 use longshore_tasks::id::{Principal, TaskId, Tenant};
 use uuid::Uuid;
 
@@ -35,6 +36,18 @@ impl Keys {
     /// The key of one call's random numbers. Whoever holds only the database cannot make it.
     pub(crate) fn random_of(&self, id: TaskId) -> [u8; 32] {
         *blake3::keyed_hash(&self.random, id.0.as_bytes()).as_bytes()
+    }
+
+    /// The name of what a call leaves in the host call of that number, in that start of it. Whoever holds the id of the
+    /// call cannot make it.
+    pub(crate) fn artifact_of(&self, id: TaskId, start: u64, number: u64) -> ArtifactId {
+        let mut hasher = blake3::Hasher::new_keyed(&self.random_of(id));
+        hasher.update(b"artifact");
+        hasher.update(&start.to_le_bytes());
+        hasher.update(&number.to_le_bytes());
+        let hash = hasher.finalize();
+        let bytes = *hash.as_bytes().first_chunk().expect("a hash is 32 bytes");
+        ArtifactId(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
 
     /// A new key for a task, and how it is kept.

@@ -12,8 +12,10 @@ use longshore_catalog::registry::{Entry, Registry};
 use longshore_catalog::store::ComponentStore;
 use longshore_protocol::result::ServerInfo;
 use longshore_sandbox::sandbox::Sandbox;
+use longshore_tasks::artifacts::ArtifactStore;
 use longshore_tasks::id::NodeId;
 use longshore_tasks::store::TaskStore;
+use longshore_tasks::values::ValueStore;
 use tokio::sync::{Mutex, Semaphore, watch};
 use uuid::Uuid;
 
@@ -45,6 +47,10 @@ pub struct Parts {
     pub tasks: Arc<dyn TaskStore>,
     /// Where components are kept.
     pub components: Arc<dyn ComponentStore>,
+    /// Where what components keep beyond their calls is kept.
+    pub values: Arc<dyn ValueStore>,
+    /// Where what calls leave is kept.
+    pub artifacts: Arc<dyn ArtifactStore>,
     /// What it was told.
     pub settings: Settings,
     /// The keys of its data directory.
@@ -66,6 +72,8 @@ pub struct Node {
     pub(crate) sandbox: Sandbox,
     pub(crate) tasks: Arc<dyn TaskStore>,
     pub(crate) components: Arc<dyn ComponentStore>,
+    pub(crate) values: Arc<dyn ValueStore>,
+    pub(crate) artifacts: Arc<dyn ArtifactStore>,
     pub(crate) settings: Settings,
     pub(crate) keys: Keys,
     pub(crate) marks: Marks,
@@ -144,6 +152,8 @@ impl Server {
             sandbox,
             tasks,
             components,
+            values,
+            artifacts,
             settings,
             keys,
             marks,
@@ -157,6 +167,8 @@ impl Server {
             sandbox,
             tasks,
             components,
+            values,
+            artifacts,
             info: ServerInfo::new("longshore", version),
             version,
             // A restart is another node: what the process before it owned belongs to nobody.

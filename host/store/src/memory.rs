@@ -8,12 +8,16 @@ use longshore_catalog::component::{Component, Digest, Name};
 use longshore_catalog::library::Library;
 use longshore_catalog::store::{ComponentStore, Installed, StoreError as CatalogError};
 use longshore_catalog::tool::Tool;
+use longshore_tasks::artifacts::{self, Artifact, ArtifactId, ArtifactStore, Put};
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{
     Commit, Figures, Output, Page, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
     UnfinishedPage,
 };
 use longshore_tasks::task::{Pinned, Reach, Task};
+use longshore_tasks::values::{
+    Change, Changed, KeyPage, Keys, Once, Room, Shelf, Taken, ValueStore, Values,
+};
 use parking_lot::Mutex;
 
 use crate::successor::{is_written_under, leads_forwards, segments_before};
@@ -33,6 +37,10 @@ struct State {
     names: BTreeMap<Name, Pointer>,
     components: BTreeMap<Digest, Kept>,
     grants: BTreeMap<Name, String>,
+    values: BTreeMap<Shelf, Values>,
+    /// What came of changes to values.
+    changed: BTreeMap<Once, Changed>,
+    artifacts: BTreeMap<ArtifactId, Left>,
     changes: u64,
 }
 
@@ -41,6 +49,13 @@ struct Row {
     /// From the task's base on.
     segments: Vec<Segment>,
     output: Option<Output>,
+}
+
+/// What a call has left.
+struct Left {
+    artifact: Artifact,
+    /// Only of a call that is no task.
+    forget_at: Option<Millis>,
 }
 
 struct Pointer {
@@ -87,6 +102,15 @@ impl State {
             pinned.idempotency_key.as_deref() == Some(key)
                 && (&pinned.tenant, &pinned.principal) == (tenant, principal)
         })
+    }
+
+    fn has_ended(&self, id: TaskId) -> bool {
+        self.row(id)
+            .is_some_and(|row| row.task.state.name().is_final())
+    }
+
+    fn forget(&mut self, call: TaskId) {
+        self.changed.retain(|once, _| once.call != call);
     }
 
     fn unfinished(&self) -> impl Iterator<Item = &Task> {
@@ -174,6 +198,10 @@ impl TaskStore for Memory {
         };
         if !row.task.keeps_questions() {
             row.task.questions.clear();
+        }
+        if row.task.state.name().is_final() {
+            let id = row.task.id;
+            state.forget(id);
         }
         state.changes += 1;
         Ok(())
@@ -270,7 +298,9 @@ impl TaskStore for Memory {
         over.truncate(limit);
         for (_, key) in &over {
             if let Some(row) = state.rows.remove(key) {
-                state.keys.remove(&row.task.id);
+                let id = row.task.id;
+                state.keys.remove(&id);
+                state.artifacts.retain(|_, left| left.artifact.call != id);
             }
         }
         state.changes += u64::from(!over.is_empty());
@@ -284,6 +314,157 @@ impl TaskStore for Memory {
             changes: state.changes,
             unfinished: state.unfinished().count() as u64,
         })
+    }
+}
+
+#[async_trait]
+impl ValueStore for Memory {
+    async fn value(&self, shelf: &Shelf, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let state = self.0.lock();
+        Ok(state.values.get(shelf).and_then(|values| values.value(key)))
+    }
+
+    async fn keys(&self, shelf: &Shelf, which: Keys) -> Result<KeyPage, StoreError> {
+        let state = self.0.lock();
+        let values = state.values.get(shelf);
+        Ok(values.map_or_else(KeyPage::default, |values| values.keys(&which)))
+    }
+
+    async fn change(
+        &self,
+        shelf: &Shelf,
+        once: Once,
+        change: Change,
+        room: Room,
+    ) -> Result<Changed, StoreError> {
+        let mut state = self.0.lock();
+        if let Some(before) = state.changed.get(&once) {
+            return Ok(*before);
+        }
+        if state.has_ended(once.call) {
+            return Err(StoreError::Fenced);
+        }
+        let values = state.values.entry(shelf.clone()).or_default();
+        let changed = values.change(change, room);
+        state.changed.insert(once, changed);
+        state.changes += 1;
+        Ok(changed)
+    }
+
+    async fn forget(&self, call: TaskId) -> Result<(), StoreError> {
+        self.0.lock().forget(call);
+        Ok(())
+    }
+
+    async fn forget_lost(&self) -> Result<(), StoreError> {
+        let mut state = self.0.lock();
+        let going_on: HashSet<TaskId> = state.unfinished().map(|task| task.id).collect();
+        state
+            .changed
+            .retain(|once, _| going_on.contains(&once.call));
+        Ok(())
+    }
+
+    async fn taken(&self, shelf: &Shelf) -> Result<Taken, StoreError> {
+        let state = self.0.lock();
+        Ok(state
+            .values
+            .get(shelf)
+            .map(Values::taken)
+            .unwrap_or_default())
+    }
+
+    async fn clear(&self, shelf: &Shelf) -> Result<(), StoreError> {
+        self.0.lock().values.remove(shelf);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ArtifactStore for Memory {
+    async fn put(&self, artifact: Artifact, room: artifacts::Room) -> Result<Put, StoreError> {
+        let mut state = self.0.lock();
+        if state.artifacts.contains_key(&artifact.id) {
+            return Ok(Put::Kept);
+        }
+        if state.has_ended(artifact.call) {
+            return Err(StoreError::Fenced);
+        }
+        let sizes = state
+            .artifacts
+            .values()
+            .filter(|left| left.artifact.call == artifact.call)
+            .map(|left| left.artifact.data.len() as u64);
+        let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
+        let put = room.fits(count, bytes, artifact.data.len() as u64);
+        if put == Put::Kept {
+            let left = Left {
+                forget_at: None,
+                artifact,
+            };
+            state.artifacts.insert(left.artifact.id, left);
+            state.changes += 1;
+        }
+        Ok(put)
+    }
+
+    async fn artifact(
+        &self,
+        id: ArtifactId,
+        tenant: &Tenant,
+        principal: &Principal,
+        now: Millis,
+    ) -> Result<Option<Artifact>, StoreError> {
+        let state = self.0.lock();
+        let Some(Left {
+            artifact,
+            forget_at,
+        }) = state.artifacts.get(&id)
+        else {
+            return Ok(None);
+        };
+        let row = state.row(artifact.call);
+        let forget_at = forget_at.or(row.and_then(|row| row.task.forget_at()));
+        let is_there = (&artifact.tenant, &artifact.principal) == (tenant, principal)
+            && forget_at.is_none_or(|at| at >= now);
+        Ok(is_there.then(|| artifact.clone()))
+    }
+
+    async fn left_until(&self, call: TaskId, forget_at: Millis) -> Result<(), StoreError> {
+        let mut state = self.0.lock();
+        for left in state.artifacts.values_mut() {
+            if left.artifact.call == call {
+                left.forget_at = Some(forget_at);
+            }
+        }
+        Ok(())
+    }
+
+    async fn left_by_lost(&self, forget_at: Millis) -> Result<(), StoreError> {
+        let mut guard = self.0.lock();
+        let state = &mut *guard;
+        for left in state.artifacts.values_mut() {
+            if left.forget_at.is_none() && !state.keys.contains_key(&left.artifact.call) {
+                left.forget_at = Some(forget_at);
+            }
+        }
+        Ok(())
+    }
+
+    async fn sweep_artifacts(&self, now: Millis, limit: usize) -> Result<usize, StoreError> {
+        let mut state = self.0.lock();
+        let over = |left: &Left| left.forget_at.is_some_and(|at| at < now);
+        let ids: Vec<ArtifactId> = state
+            .artifacts
+            .iter()
+            .filter(|(_, left)| over(left))
+            .map(|(id, _)| *id)
+            .take(limit)
+            .collect();
+        for id in &ids {
+            state.artifacts.remove(id);
+        }
+        Ok(ids.len())
     }
 }
 

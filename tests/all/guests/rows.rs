@@ -6,8 +6,8 @@ mod results;
 use serde_json::{Value, json};
 
 use self::results::{
-    counted, every_kind, looked_three_times, stepped, was_rolled_once, was_rolled_twice,
-    was_told_no,
+    counted, every_kind, left_a_note, looked_three_times, stepped, was_rolled_once,
+    was_rolled_twice, was_told_no,
 };
 
 /// One call.
@@ -292,6 +292,14 @@ pub(super) fn rows() -> Vec<Row> {
             json!({ "text": "" }),
             Result(counted(0, 0, 0)),
         ),
+        row("counter", json!({}), Completed(says("1"))),
+        row("counter", json!({ "times": 3 }), Completed(says("4"))),
+        row(
+            "counter",
+            json!({ "key": "", "times": 1 }),
+            Completed(tool_error("the key is empty")),
+        ),
+        row("notes", json!({ "notes": ["a"] }), ResultThat(left_a_note)),
         row("content", json!({}), Result(every_kind())),
         row("large", json!({ "bytes": 0 }), Result(says(""))),
         row(

@@ -18,7 +18,7 @@ async fn tried(arguments: &[&str]) -> (i32, Value, String) {
 
 #[tokio::test]
 async fn every_example_goes_on_from_every_point() {
-    let examples: [(&str, &[&str]); 12] = [
+    let examples: [(&str, &[&str]); 14] = [
         ("hello", &["--arg", "name=Ada"]),
         ("long-job", &["--arg", "steps=6", "--arg", "step-ms=10"]),
         ("ask-form", &[]),
@@ -31,6 +31,8 @@ async fn every_example_goes_on_from_every_point() {
         ("resumable", &["--arg", "n=4"]),
         ("cleanup", &[]),
         ("grind", &["--arg", "units=2"]),
+        ("counter", &["--arg", "times=4"]),
+        ("notes", &["--arg", "notes=[\"a\",\"b\"]"]),
     ];
     let mut points = 0;
     for (name, arguments) in examples {

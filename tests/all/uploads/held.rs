@@ -25,6 +25,8 @@ async fn a_call_that_is_held_keeps_its_component_for_its_task() {
         sandbox: inside::sandbox(1, 8, WasiKind::Virtual).expect("there is a sandbox"),
         tasks: Arc::new(store.clone()),
         components: Arc::new(store.clone()),
+        values: Arc::new(store.clone()),
+        artifacts: Arc::new(store.clone()),
         settings: Settings {
             inline_budget_ms: 500,
             ..Settings::default()

@@ -1,5 +1,6 @@
 use super::*;
 use crate::call::{Ask, AskKind, LogLevel};
+use crate::values::{Found, Operation, Outcome};
 
 /// What the outside has to say: a clock that moves with every look, a person who answers, and a cancel
 /// that comes at some time.
@@ -112,6 +113,8 @@ fn guest(
             answers
         }
     };
+    let found = count(world, 1, || outside.look())?;
+    seen.push(found);
     for _ in 0..3 {
         world.begin_request(&Request::IsCancelled)?;
         let cancelled = world.cancelled(|| outside.look() >= outside.cancel_at)?;
@@ -131,6 +134,96 @@ fn guest(
             .unwrap(),
     )?;
     Ok(result)
+}
+
+/// Adds to a number that is kept outside.
+fn count(world: &mut World, delta: i64, mut outside: impl FnMut() -> u64) -> Result<u64, Fault> {
+    let key = "n".to_owned();
+    let operation = Operation::Increment { key, delta };
+    world.begin_request(&Request::Values(&operation))?;
+    let outcome = match world.changes()? {
+        Some(outcome) => outcome,
+        None => {
+            let outcome = Ok(Found::Number(outside().cast_signed()));
+            world.found(&outcome)?;
+            outcome
+        }
+    };
+    match outcome {
+        Ok(Found::Number(number)) => Ok(number.cast_unsigned()),
+        other => panic!("{other:?} is no number"),
+    }
+}
+
+/// Looks for what is kept outside.
+fn look(world: &mut World, key: &str) -> Result<Outcome, Fault> {
+    let key = key.to_owned();
+    world.begin_request(&Request::Values(&Operation::Get { key }))?;
+    Ok(match world.finds()? {
+        Some(outcome) => outcome,
+        None => {
+            let outcome = Ok(Found::Value(Some(Bytes(vec![7]))));
+            world.found(&outcome)?;
+            outcome
+        }
+    })
+}
+
+#[test]
+fn a_change_is_recorded_before_it_is_made_and_again_when_it_is() {
+    let mut live = world(Vec::new(), After::Live);
+    let tape = live.tape.clone();
+    let mut seen = Vec::new();
+    count(&mut live, 1, || {
+        seen = tape.take().records;
+        5
+    })
+    .unwrap();
+    let _recorded_too = look(&mut live, "k").unwrap();
+    let names: Vec<&str> = seen.iter().map(|record| record.what.name()).collect();
+    assert_eq!(names, ["change"]);
+    seen.extend(tape.take().records);
+
+    let mut again = world(seen.clone(), After::Stop);
+    let nobody = || unreachable!("all of it is recorded");
+    assert_eq!(count(&mut again, 1, nobody), Ok(5));
+    assert_eq!(
+        look(&mut again, "k"),
+        Ok(Ok(Found::Value(Some(Bytes(vec![7])))))
+    );
+    assert!(again.tape.is_empty(), "a repetition records nothing");
+
+    // It was about to change something, and nobody knows whether it did: whoever knows is asked.
+    let mut in_doubt = world(seen[..1].to_vec(), After::Live);
+    assert_eq!(count(&mut in_doubt, 1, || 9), Ok(9));
+    assert_eq!(in_doubt.tape.take().records.len(), 1);
+
+    let differs = |fault: Result<(), Fault>, how: &str| match fault {
+        Err(Fault::Diverged(divergence)) => assert_eq!(divergence.how, how),
+        other => panic!("{other:?}"),
+    };
+    let mut other = world(seen.clone(), After::Live);
+    differs(
+        count(&mut other, 2, nobody).map(drop),
+        "it changes something else",
+    );
+    let mut other = world(seen.clone(), After::Live);
+    differs(
+        look(&mut other, "n").map(drop),
+        "it looks for something where it did not",
+    );
+    let mut other = world(seen[2..].to_vec(), After::Live);
+    other.begin(CLOCK, 0, 0).unwrap();
+    differs(
+        look(&mut other, "l").map(drop),
+        "it looks for something else",
+    );
+    let mut other = world(seen, After::Live);
+    count(&mut other, 1, nobody).unwrap();
+    differs(
+        count(&mut other, 1, nobody).map(drop),
+        "it changes something where it did not",
+    );
 }
 
 fn show(world: &mut World, text: &str, outputs: &mut Vec<String>) -> Result<(), Fault> {

@@ -16,6 +16,7 @@ use longshore_policy::grant::Grant;
 use longshore_tasks::id::TaskId;
 use longshore_tasks::store::{Query as TaskQuery, StoreError, Summary};
 use longshore_tasks::task::{State as TaskState, StateName, Task, Trust};
+use longshore_tasks::values::Shelf;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ use super::App;
 use super::body::{self, BodyError, Most};
 use super::whole;
 use crate::components::{ChangeError, Receipt};
+use crate::dispatch::Identity;
 use crate::follow::{FollowError, Followed};
 use crate::history::HistoryError;
 use crate::loaded::Loaded;
@@ -189,7 +191,18 @@ pub(super) async fn component(
     let entry = registry
         .component(&name)
         .ok_or_else(|| ApiError::from(ChangeError::Unknown(name.clone())))?;
-    Ok(Json(describe(&app.server, entry)))
+    let taken = app.server.values.taken(&values_of(&name)).await?;
+    let mut described = describe(&app.server, entry);
+    described["values"] = json!(taken);
+    Ok(Json(described))
+}
+
+/// What a component keeps for those who may call it now.
+fn values_of(name: &Name) -> Shelf {
+    Shelf {
+        tenant: Identity::local().tenant,
+        component: name.as_str().to_owned(),
+    }
 }
 
 pub(crate) fn describe(server: &Server, entry: &Entry<Loaded>) -> Value {
@@ -328,12 +341,35 @@ pub(super) async fn install(
     Ok((status, Json(body)))
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RemoveQuery {
+    /// Whether what it keeps beyond its calls goes as well. Without it, a component of that name finds it again.
+    #[serde(default)]
+    with_values: bool,
+}
+
 pub(super) async fn remove(
     State(app): State<App>,
     path: PathOf<String>,
+    query: Result<Query<RemoveQuery>, QueryRejection>,
 ) -> Result<StatusCode, ApiError> {
     let name = name(path)?;
-    whole(async move { app.server.remove(name).await }).await?;
+    let Query(RemoveQuery { with_values }) = query.map_err(|rejection| {
+        ApiError::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "id",
+            rejection.body_text(),
+        )
+    })?;
+    whole(async move {
+        app.server.remove(name.clone()).await?;
+        if with_values {
+            app.server.values.clear(&values_of(&name)).await?;
+        }
+        Ok::<_, ApiError>(())
+    })
+    .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,6 +1,8 @@
 //! What waits for a run's driver. Everything but questions and answers is overwritten by the newest, so a desk
 //! holds little however fast a guest writes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use longshore_journal::call::{Answer, AskError, Question};
 use longshore_tasks::id::Json;
 use longshore_tasks::task::{Progress, Task};
@@ -13,6 +15,7 @@ use tokio::time::Instant;
 pub(crate) struct Desk {
     inbox: Mutex<Inbox>,
     knock: Notify,
+    has_changed: AtomicBool,
 }
 
 /// What came since the driver last looked.
@@ -86,6 +89,16 @@ impl Desk {
                 inbox.row = Some(Box::new(row));
             }
         });
+    }
+
+    /// The run changes what its component keeps, or leaves something.
+    pub(crate) fn note_change(&self) {
+        self.has_changed.store(true, Ordering::Release);
+    }
+
+    /// Whether it ever did.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.has_changed.load(Ordering::Acquire)
     }
 
     /// Returns once something was left.

@@ -4,6 +4,7 @@
 //! request, or as a task. The guest reaches it through [`outside`], clients through the store and a
 //! knock at its [`desk`].
 
+pub(crate) mod artifacts;
 pub(crate) mod aside;
 pub(crate) mod desk;
 mod driver;
@@ -14,6 +15,7 @@ pub(crate) mod outside;
 pub(crate) mod record;
 mod resume;
 pub(crate) mod target;
+pub(crate) mod values;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -38,6 +40,7 @@ use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Watch};
 use longshore_sandbox::target::Target;
 use longshore_tasks::id::{Json, Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::task::{JournalTail, Lease, Pinned, Reach, State, Status, Task, Usage};
+use longshore_tasks::values::Shelf;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -105,6 +108,14 @@ impl CallFacts {
     /// Whether what it sees is recorded, so that it goes on after the death of its process.
     pub(crate) fn is_recorded(&self, settings: &Settings) -> bool {
         settings.durable && self.policy.dirs.is_empty()
+    }
+
+    /// Where its component keeps what it keeps.
+    pub(crate) fn shelf(&self) -> Shelf {
+        Shelf {
+            tenant: self.caller.tenant.clone(),
+            component: self.component.clone(),
+        }
     }
 
     /// Whether this caller can be given a task in place of a result.
@@ -528,6 +539,7 @@ impl Server {
             }
         };
         let tape = journal.tape.clone();
+        let is_recorded = recorder.is_some() || call.is_recorded(&self.settings);
         // Processes have died under it: whether the next one does with it on a thread is to be known.
         let is_suspected = row.as_ref().is_some_and(|row| row.stalls > 0);
         let mark = is_suspected.then(|| self.marks.of(call.id)).flatten();
@@ -541,6 +553,7 @@ impl Server {
                 Arc::clone(&log),
                 asides.clone(),
                 mark.clone(),
+                is_recorded,
                 self,
             )),
             control: control.clone(),
@@ -573,7 +586,7 @@ impl Server {
             watch: started.watch.clone(),
             tape: tape.clone(),
             limits: call.policy.limits.clone(),
-            is_recorded: recorder.is_some() || call.is_recorded(&self.settings),
+            is_recorded,
             earlier: earlier.clone(),
             stays: Arc::default(),
         };

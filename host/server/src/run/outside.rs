@@ -7,21 +7,28 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::http::Outcome;
+use longshore_journal::values;
 use longshore_protocol::notification::Family;
 use longshore_sandbox::outside::{Outgoing, Outside, OwnedChange, Said, Witness};
+use longshore_tasks::artifacts::{Artifact, ArtifactStore};
 use longshore_tasks::task::Progress;
+use longshore_tasks::values::{Once, ValueStore};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::CallFacts;
+use super::artifacts::leave;
 use super::aside::Asides;
 use super::desk::{Asking, Desk, Resting};
+use super::values::{Leaving, operate, room, sorted};
 use crate::again::Attending;
 use crate::bus::Bus;
 use crate::clock;
 use crate::egress::Egress;
 use crate::marks::Mark;
+use crate::seal::Keys;
 use crate::server::Server;
 
 /// A guest that waits for less keeps its place: giving it up and taking one again would take as long.
@@ -43,6 +50,11 @@ pub(crate) struct RunOutside {
     began: Instant,
     age_ms: u64,
     mark: Option<Arc<Mark>>,
+    values: Arc<dyn ValueStore>,
+    artifacts: Arc<dyn ArtifactStore>,
+    keys: Keys,
+    /// Which start of the call this is to what it keeps.
+    start: u64,
 }
 
 impl RunOutside {
@@ -52,10 +64,20 @@ impl RunOutside {
         log: Arc<Log>,
         asides: Option<Arc<Asides>>,
         mark: Option<Arc<Mark>>,
+        is_recorded: bool,
         server: &Server,
     ) -> Self {
         Self {
             mark,
+            values: Arc::clone(&server.values),
+            artifacts: Arc::clone(&server.artifacts),
+            keys: server.keys.clone(),
+            // What begins anew does everything anew: it must not take what came of its earlier life for its own.
+            start: if is_recorded {
+                0
+            } else {
+                Uuid::new_v4().as_u64_pair().0
+            },
             desk,
             log,
             asides,
@@ -183,6 +205,38 @@ impl Outside for RunOutside {
             message,
         };
         self.log.push(line, said.is_sure);
+    }
+
+    async fn values(&self, call: u64, operation: values::Operation) -> values::Outcome {
+        if operation.is_change() {
+            self.desk.note_change();
+        }
+        let once = Once {
+            call: self.call.id,
+            start: self.start,
+            number: call,
+        };
+        let asked = match sorted(operation) {
+            Ok(asked) => asked,
+            Err(Leaving {
+                name,
+                mime_type,
+                data,
+            }) => {
+                let artifact = Artifact {
+                    id: self.keys.artifact_of(self.call.id, self.start, call),
+                    call: self.call.id,
+                    tenant: self.call.caller.tenant.clone(),
+                    principal: self.call.caller.principal.clone(),
+                    name,
+                    mime_type,
+                    data,
+                };
+                return leave(&*self.artifacts, artifact, &self.call.policy.limits).await;
+            }
+        };
+        let room = room(&self.call.policy.limits);
+        operate(&*self.values, &self.call.shelf(), once, room, asked).await
     }
 
     fn changed(&self, change: OwnedChange) {

@@ -133,6 +133,7 @@ impl Export {
             .try_into()
             .map_err(|_| ExportError::Damaged("the random key has another size".to_owned()))?;
         Ok(Past {
+            made: Vec::new(),
             origin: Origin {
                 created_at_ms: self.created_at_ms,
                 random_key,

@@ -24,7 +24,7 @@ use longshore_sandbox::sandbox::{FirstTurn, Prepared, Run, Sandbox};
 use longshore_sandbox::target::Target;
 
 use self::export::{Export, ExportError};
-use self::scripted::{Schedule, Scripted};
+use self::scripted::{Made, Schedule, Scripted};
 use crate::reason::{self, RunReason};
 use crate::run::record::beginning;
 use crate::run::target;
@@ -47,6 +47,8 @@ pub(crate) struct Facts {
 pub(crate) struct Past {
     pub(crate) origin: Origin,
     pub(crate) records: Vec<Record>,
+    /// Changes to what its component keeps that were made before.
+    pub(crate) made: Vec<Made>,
 }
 
 /// One run that is over.
@@ -56,6 +58,8 @@ struct Tried {
     records: Vec<Record>,
     /// What it logged, each line with its call.
     log: Vec<(u64, String)>,
+    /// All changes that were made to what its component keeps, also before it.
+    made: Vec<Made>,
     /// What it cost to come to its last record.
     replay_us: u64,
 }
@@ -76,7 +80,11 @@ async fn run_from(
     after: After,
     schedule: Schedule,
 ) -> Tried {
-    let Past { origin, records } = past;
+    let Past {
+        origin,
+        records,
+        made,
+    } = past;
     let mut journal = Journal::fresh(origin);
     let (begin, entry) = beginning(records.clone());
     journal.begin = begin;
@@ -92,6 +100,7 @@ async fn run_from(
     let outside = Arc::new(Scripted::new(
         facts.clone(),
         schedule,
+        made,
         journal.tape.clone(),
         sandbox.clone(),
         control.clone(),
@@ -115,7 +124,7 @@ async fn run_from(
         .ended
         .await
         .expect("a run reports how it ended, whatever happens to it");
-    let (fresh, log) = outside.finish();
+    let (fresh, log, made) = outside.finish();
     let mut all = records;
     all.extend(fresh);
     Tried {
@@ -123,6 +132,7 @@ async fn run_from(
         ended,
         records: all,
         log,
+        made,
     }
 }
 

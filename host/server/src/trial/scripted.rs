@@ -6,15 +6,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use longshore_journal::call::{Answer, AskError, AskKind, LogLevel, Question};
 use longshore_journal::http::{Blob, Failure, Outcome, Response};
-use longshore_journal::record::Record;
+use longshore_journal::record::{Bytes, Record};
 use longshore_journal::tape::Tape;
+use longshore_journal::values::{self as kept, Found, Operation};
 use longshore_protocol::capability::ClientCapabilities;
 use longshore_sandbox::control::Control;
 use longshore_sandbox::outside::{Outgoing, Outside, OwnedChange, Said};
 use longshore_sandbox::sandbox::Sandbox;
+use longshore_tasks::artifacts::{ArtifactId, Put};
+use longshore_tasks::values::{Change, Changed, KeyPage, Values};
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use super::{Facts, answers};
+use crate::run::artifacts;
+use crate::run::values::{self, Asked, Leaving};
 use crate::wire;
 
 /// What happens to a run.
@@ -45,6 +51,38 @@ impl Schedule {
     }
 }
 
+/// Something that was changed or left, and the call that did it.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(super) call: u64,
+    what: Thing,
+}
+
+#[derive(Clone, Debug)]
+enum Thing {
+    Change(Change, Changed),
+    /// Of so many bytes.
+    Artifact(u64, Put),
+}
+
+/// What a component keeps and its call has left, and how that came about.
+#[derive(Default)]
+struct Shelf {
+    values: Values,
+    made: Vec<Made>,
+}
+
+impl Shelf {
+    /// How many artifacts are left, and of how many bytes.
+    fn left(&self) -> (u64, u64) {
+        let sizes = self.made.iter().filter_map(|made| match made.what {
+            Thing::Artifact(size, Put::Kept) => Some(size),
+            Thing::Artifact(..) | Thing::Change(..) => None,
+        });
+        sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
+    }
+}
+
 /// The outside of one run.
 pub(super) struct Scripted {
     facts: Facts,
@@ -58,16 +96,25 @@ pub(super) struct Scripted {
     waits: AtomicU64,
     kept: Mutex<Vec<Record>>,
     log: Mutex<Vec<(u64, String)>>,
+    shelf: Mutex<Shelf>,
 }
 
 impl Scripted {
     pub(super) fn new(
         facts: Facts,
         schedule: Schedule,
+        made: Vec<Made>,
         tape: Tape,
         sandbox: Sandbox,
         control: Control,
     ) -> Self {
+        let room = values::room(&facts.policy.limits);
+        let mut kept = Values::default();
+        for made in &made {
+            if let Thing::Change(change, _) = &made.what {
+                kept.change(change.clone(), room);
+            }
+        }
         Self {
             capabilities: ClientCapabilities::parse(&facts.capabilities).unwrap_or_default(),
             facts,
@@ -76,6 +123,7 @@ impl Scripted {
             waits: AtomicU64::new(0),
             kept: Mutex::default(),
             log: Mutex::default(),
+            shelf: Mutex::new(Shelf { values: kept, made }),
             schedule,
             tape,
             sandbox,
@@ -83,12 +131,13 @@ impl Scripted {
         }
     }
 
-    /// All that was recorded and logged.
-    pub(super) fn finish(&self) -> (Vec<Record>, Vec<(u64, String)>) {
+    /// All that was recorded, logged and changed.
+    pub(super) fn finish(&self) -> (Vec<Record>, Vec<(u64, String)>, Vec<Made>) {
         self.keep();
         (
             std::mem::take(&mut self.kept.lock()),
             std::mem::take(&mut self.log.lock()),
+            std::mem::take(&mut self.shelf.lock().made),
         )
     }
 
@@ -224,6 +273,38 @@ impl Outside for Scripted {
             )],
             body: Blob::from(b"{}".to_vec()),
         })
+    }
+
+    async fn values(&self, call: u64, operation: Operation) -> kept::Outcome {
+        let limits = &self.facts.policy.limits;
+        let mut shelf = self.shelf.lock();
+        // Where what is left would be read. Nobody reads it here.
+        let id = ArtifactId(Uuid::from_u128(call.into()));
+        if let Some(made) = shelf.made.iter().find(|made| made.call == call) {
+            return match made.what {
+                Thing::Change(_, changed) => values::told(changed),
+                Thing::Artifact(_, put) => artifacts::told(id, put),
+            };
+        }
+        let (what, outcome) = match values::sorted(operation) {
+            Ok(Asked::Value(key)) => return Ok(Found::Value(shelf.values.value(&key).map(Bytes))),
+            Ok(Asked::Keys(which)) => {
+                let KeyPage { keys, next } = shelf.values.keys(&which);
+                return Ok(Found::Keys { keys, next });
+            }
+            Ok(Asked::Change(change)) => {
+                let changed = shelf.values.change(change.clone(), values::room(limits));
+                (Thing::Change(change, changed), values::told(changed))
+            }
+            Err(Leaving { data, .. }) => {
+                let size = data.len() as u64;
+                let (count, bytes) = shelf.left();
+                let put = artifacts::room(limits).fits(count, bytes, size);
+                (Thing::Artifact(size, put), artifacts::told(id, put))
+            }
+        };
+        shelf.made.push(Made { call, what });
+        outcome
     }
 
     fn changed(&self, _change: OwnedChange) {}

@@ -2,9 +2,10 @@
 //!
 //! Read in this order: `open` (who may open which file), `writer` (the one thread that writes, and
 //! what it does when the disk fails), `readers` (the connections that read), `rows` (columns and
-//! types), `tasks`, `journal`, `lists`, `components` and `secret` (the statements), `schema` (the tables and their
+//! types), `tasks`, `journal`, `lists`, `components`, `values`, `artifacts` and `secret` (the statements), `schema` (the tables and their
 //! history).
 
+mod artifacts;
 mod components;
 mod error;
 mod journal;
@@ -17,6 +18,7 @@ mod secret;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod values;
 mod writer;
 
 use std::path::Path;

@@ -3,13 +3,15 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step `n` is the n-th. A step that was released never changes; a change is a further step.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001_tasks_and_components.sql"),
     include_str!("migrations/0002_runs_that_survive.sql"),
     include_str!("migrations/0003_calls_made_again.sql"),
     include_str!("migrations/0004_what_is_done_again.sql"),
     include_str!("migrations/0005_the_secret.sql"),
     include_str!("migrations/0006_grants.sql"),
+    include_str!("migrations/0007_values.sql"),
+    include_str!("migrations/0008_artifacts.sql"),
 ];
 
 /// The schema that this program writes.

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::Sqlite;
 use super::error::Trouble;
 use super::rows::{self, int, select_tasks};
-use super::{journal, lists};
+use super::{journal, lists, values};
 use crate::successor::{is_written_under, leads_forwards, segments_before};
 
 pub(super) const GET: &str = select_tasks!("where t.id = ?1 order by q.ordinal");
@@ -20,6 +20,9 @@ pub(super) const BY_KEY: &str = select_tasks!(
 );
 pub(super) const SWEEP: &str = "delete from task where key in \
      (select key from task where forget_at < ?1 order by forget_at, key limit ?2)";
+/// What the same tasks have left.
+const SWEEP_ARTIFACTS: &str = "delete from artifact where call in \
+     (select id from task where forget_at < ?1 order by forget_at, key limit ?2)";
 
 #[async_trait]
 impl TaskStore for Sqlite {
@@ -291,6 +294,9 @@ fn replace(db: &Connection, commit: &Commit) -> Result<Replaced, Trouble> {
         Some(key) => {
             journal::keep(db, key, task, segment.as_ref(), output.as_ref())?;
             keep_questions(db, key, task)?;
+            if task.state.name().is_final() {
+                values::forget(db, task.id)?;
+            }
             Ok(Replaced::Done)
         }
         None => refusal(db, commit),
@@ -363,7 +369,19 @@ fn get(db: &Connection, id: TaskId) -> Result<Option<Task>, Trouble> {
     Ok(rows::tasks(select.query([id.0.as_bytes()])?)?.pop())
 }
 
+/// Whether a task of that id has ended.
+pub(super) fn has_ended(db: &Connection, id: TaskId) -> Result<bool, Trouble> {
+    let ended = db
+        .prepare_cached(
+            "select exists (select 1 from task where id = ?1 and ended_at is not null)",
+        )?
+        .query_row([id.0.as_bytes()], |row| row.get(0))?;
+    Ok(ended)
+}
+
 fn sweep(db: &Connection, now: Millis, limit: usize) -> Result<usize, Trouble> {
+    db.prepare_cached(SWEEP_ARTIFACTS)?
+        .execute(params![now.0, int(limit as u64)])?;
     // Segments, questions and output go with their task, by their foreign keys.
     let deleted = db
         .prepare_cached(SWEEP)?

@@ -8,6 +8,7 @@ use longshore_catalog::store::ComponentStore;
 use longshore_catalog::tool::{Requirement, TaskMode, Tool};
 use longshore_store::memory::Memory;
 use longshore_store::sqlite::Sqlite;
+use longshore_tasks::artifacts::ArtifactStore;
 use longshore_tasks::id::{Millis, NodeId, Principal, TaskId, Tenant};
 use longshore_tasks::store::{
     Commit, Output, Query, Segment, StoreError, Summary, TaskStore, Unfinished,
@@ -15,6 +16,7 @@ use longshore_tasks::store::{
 use longshore_tasks::task::{
     Failure, JournalTail, Lease, Pinned, Progress, Reach, State, Status, Task, Usage,
 };
+use longshore_tasks::values::ValueStore;
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -28,6 +30,8 @@ pub(crate) enum Place {
 pub(crate) struct Stores {
     pub(crate) tasks: Arc<dyn TaskStore>,
     pub(crate) components: Arc<dyn ComponentStore>,
+    pub(crate) values: Arc<dyn ValueStore>,
+    pub(crate) artifacts: Arc<dyn ArtifactStore>,
 }
 
 impl Place {
@@ -41,18 +45,22 @@ impl Place {
 
     pub(crate) fn open(&self) -> Stores {
         match self {
-            Self::Memory(memory) => both(memory.clone()),
+            Self::Memory(memory) => all(memory.clone()),
             Self::Sqlite(directory) => {
-                both(Sqlite::open(&directory.path().join("store.db")).unwrap())
+                all(Sqlite::open(&directory.path().join("store.db")).unwrap())
             }
         }
     }
 }
 
-fn both(store: impl TaskStore + ComponentStore + Clone + 'static) -> Stores {
+fn all(
+    store: impl TaskStore + ComponentStore + ValueStore + ArtifactStore + Clone + 'static,
+) -> Stores {
     Stores {
         tasks: Arc::new(store.clone()),
-        components: Arc::new(store),
+        components: Arc::new(store.clone()),
+        values: Arc::new(store.clone()),
+        artifacts: Arc::new(store),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One contract, every store: each case below runs on each of them, in a fresh place.
 
+mod artifacts;
 mod belongings;
 mod commits;
 mod components;
@@ -10,6 +11,7 @@ mod lists;
 mod rows;
 mod sqlite;
 mod upgrade;
+mod values;
 
 macro_rules! contract {
     ($($noun:ident: $($case:ident),+;)+) => {
@@ -78,4 +80,16 @@ contract! {
         bytes_stay_while_they_are_needed,
         a_grant_lasts_as_long_as_its_name,
         tasks_and_components_share_a_store;
+    values:
+        a_change_is_durable_and_takes_place_once,
+        every_component_of_every_tenant_has_values_of_its_own,
+        values_have_room_for_so_much,
+        keys_come_in_the_order_of_their_bytes,
+        what_came_of_changes_goes_with_their_call;
+    artifacts:
+        an_artifact_is_durable_and_kept_once,
+        an_artifact_is_its_callers_alone,
+        a_call_leaves_so_much,
+        what_a_task_left_goes_with_its_row,
+        what_other_calls_left_goes_at_its_time;
 }

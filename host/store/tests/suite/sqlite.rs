@@ -66,7 +66,7 @@ async fn a_newer_schema_is_refused() {
             error,
             OpenError::Newer {
                 found: 99,
-                known: 6,
+                known: 8,
                 ..
             }
         ),
@@ -74,7 +74,7 @@ async fn a_newer_schema_is_refused() {
     );
     let said = error.to_string();
     assert!(
-        said.contains("schema 99") && said.contains("up to 6") && said.contains("newer longshore"),
+        said.contains("schema 99") && said.contains("up to 8") && said.contains("newer longshore"),
         "{said}"
     );
 }

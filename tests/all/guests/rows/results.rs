@@ -116,3 +116,16 @@ pub(super) fn was_told_no(result: &Value) -> bool {
     let mib: u32 = mib.and_then(|mib| mib.parse().ok()).unwrap_or(0);
     result["isError"] == true && (56..64).contains(&mib)
 }
+
+/// A link that leads to an artifact; to which is the server's secret.
+pub(super) fn left_a_note(result: &Value) -> bool {
+    let link = &result["content"][0];
+    let uri = link["uri"].as_str().unwrap_or_default();
+    uri.starts_with("longshore://artifacts/")
+        && (&link["type"], &link["name"], &link["mimeType"])
+            == (
+                &json!("resource_link"),
+                &json!("notes.md"),
+                &json!("text/markdown"),
+            )
+}

@@ -1,5 +1,7 @@
 //! What each example is asked to do, and what must come of it however often its server dies.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::{Value, json};
 
 /// One example.
@@ -26,7 +28,7 @@ pub(super) struct Said {
 }
 
 /// Those whose runs take milliseconds.
-pub(super) const QUICK: [Example; 7] = [
+pub(super) const QUICK: [Example; 8] = [
     DICE,
     Example {
         name: "steps",
@@ -45,6 +47,24 @@ pub(super) const QUICK: [Example; 7] = [
                     .collect(),
                 stdout: Vec::new(),
             }
+        },
+    },
+    Example {
+        name: "counter",
+        // A call whose id its client never got goes on beside the one that is made in its place.
+        arguments: || {
+            static CALLS: AtomicU64 = AtomicU64::new(0);
+            let call = CALLS.fetch_add(1, Ordering::Relaxed);
+            json!({ "times": 4, "key": format!("of call {call}") })
+        },
+        answer: nothing,
+        keys: &[],
+        asks: 0,
+        said: |result| Said {
+            is_right: text(result) == "4",
+            statuses: Vec::new(),
+            log: Vec::new(),
+            stdout: Vec::new(),
         },
     },
     Example {

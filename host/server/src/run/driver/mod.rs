@@ -536,6 +536,9 @@ impl Driver {
         };
         match std::mem::replace(&mut self.carrier, Carrier::Lost) {
             Carrier::Held { answer, .. } => {
+                if self.desk.has_changed() {
+                    self.forget_changes().await;
+                }
                 let _caller_is_gone = answer.send(Reply::Ended(wire::held_result(outcome)));
                 tracing::debug!("the call has ended");
             }
@@ -552,6 +555,20 @@ impl Driver {
             Carrier::Lost => {}
         }
         self.server.runs.ended(self.call.id, output);
+    }
+
+    /// Nobody asks again for what came of the changes of a held call, and what it left is kept for so long.
+    async fn forget_changes(&self) {
+        let (server, id) = (&self.server, self.call.id);
+        let until = clock::now().plus(self.call.retention_ms);
+        let kept = async {
+            server.artifacts.left_until(id, until).await?;
+            server.values.forget(id).await
+        };
+        if let Err(error) = kept.await {
+            // The next process does it.
+            tracing::warn!(%error, "what a call has kept could not be given its time");
+        }
     }
 
     async fn end_task(&mut self, outcome: Outcome, output: &Output) {
