@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::component::{Component, Digest, LeftOut, Name, Shape};
 use longshore_catalog::library::Library;
 use longshore_catalog::store::{ComponentStore, Installed, StoreError as CatalogError};
 use longshore_catalog::tool::Tool;
@@ -58,6 +58,8 @@ struct Kept {
 struct About {
     size: u64,
     tools: Vec<Tool>,
+    shape: Shape,
+    left_out: Vec<LeftOut>,
     library: Library,
     imports: Vec<String>,
     manifest: Option<String>,
@@ -324,6 +326,8 @@ impl ComponentStore for Memory {
             digest,
             size,
             tools,
+            shape,
+            left_out,
             library,
             imports,
             manifest,
@@ -333,6 +337,8 @@ impl ComponentStore for Memory {
         let about = About {
             size,
             tools,
+            shape,
+            left_out,
             library,
             imports,
             manifest,
@@ -371,6 +377,8 @@ impl ComponentStore for Memory {
         let about = About {
             size: component.size,
             tools: component.tools,
+            shape: component.shape,
+            left_out: component.left_out,
             library: component.library,
             imports: component.imports,
             manifest: component.manifest,
@@ -399,6 +407,8 @@ impl ComponentStore for Memory {
             let About {
                 size,
                 tools,
+                shape,
+                left_out,
                 library,
                 imports,
                 manifest,
@@ -409,6 +419,8 @@ impl ComponentStore for Memory {
                 digest: pointer.digest.clone(),
                 size: *size,
                 tools: tools.clone(),
+                shape: *shape,
+                left_out: left_out.clone(),
                 library: library.clone(),
                 imports: imports.clone(),
                 manifest: manifest.clone(),
