@@ -1,5 +1,6 @@
 //! The command line, end to end: what it prints where, and how it ends.
 
+mod component;
 mod disk;
 mod file;
 mod inspect;

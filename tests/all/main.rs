@@ -17,6 +17,7 @@ mod outgoing;
 mod restart;
 mod rounds;
 mod sessions;
+mod shapes;
 mod spin;
 mod starting;
 mod stdio;

@@ -103,6 +103,28 @@ impl fmt::Display for Digest {
     }
 }
 
+/// What makes a component a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// It lists what it offers.
+    #[default]
+    Tools,
+    /// It exports functions, and each is one.
+    Library,
+    /// It is a program that is run.
+    Command,
+}
+
+/// A function that is no tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Which, with its interface.
+    pub function: String,
+    /// Why not.
+    pub why: String,
+}
+
 /// A component that was accepted, without its bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Component {
@@ -114,6 +136,12 @@ pub struct Component {
     pub size: u64,
     /// Its tools, as it listed them at upload, sorted by name.
     pub tools: Vec<Tool>,
+    /// What makes it a tool.
+    #[serde(default)]
+    pub shape: Shape,
+    /// Functions that it exports and that are no tools, with the reason.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
     /// What it offers beside them, as it listed it at upload.
     pub library: Library,
     /// The interfaces that it imports.
@@ -124,4 +152,25 @@ pub struct Component {
     pub volatile: Vec<String>,
     /// When the name was pointed at it, in milliseconds since the Unix epoch.
     pub installed_at_ms: i64,
+}
+
+impl Component {
+    /// The one that a call of that name is about. A program is one tool, whatever it was called when the call began: it
+    /// has the name of its component, and the same bytes may have several.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        match self.shape {
+            Shape::Command => self.tools.first(),
+            Shape::Tools | Shape::Library => self.tools.iter().find(|tool| tool.name == name),
+        }
+    }
+
+    /// The same, as it is under its own name: what is kept with its bytes may have been written under another.
+    #[must_use]
+    pub fn under_its_name(mut self) -> Self {
+        if let (Shape::Command, [tool]) = (self.shape, self.tools.as_mut_slice()) {
+            tool.name = self.name.to_string();
+        }
+        self
+    }
 }

@@ -1,6 +1,6 @@
 //! What a component offers beside its tools: what is accepted, what is refused and why, and who owns which URI.
 
-use longshore_catalog::component::{Component, Digest};
+use longshore_catalog::component::{Component, Digest, Shape};
 use longshore_catalog::library::{
     Argument, Library, List, MAX_ARGUMENT_NAME, MAX_ARGUMENTS, MAX_LIST, MAX_MIME_TYPE,
     MAX_PROMPTS, MAX_RESOURCES, MAX_TEMPLATES, Offered, Prompt, Refusal, Resource, Template,
@@ -331,6 +331,8 @@ fn component(name: &str, library: Library) -> Component {
         digest: Digest::of(name.as_bytes()),
         size: 0,
         tools: Vec::new(),
+        shape: Shape::Tools,
+        left_out: Vec::new(),
         library,
         imports: Vec::new(),
         manifest: None,

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::Random;
-use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::component::{Component, Digest, Name, Shape};
 use longshore_catalog::library::Library;
 use longshore_catalog::registry::{Clash, Kind, Place, Registry};
 use longshore_catalog::tool::{TaskMode, Tool};
@@ -16,6 +16,8 @@ fn component(name: &str, bytes: &str, tools: &[&str]) -> Component {
         digest: Digest::of(bytes.as_bytes()),
         size: bytes.len() as u64,
         tools: tools.iter().map(|name| tool(name)).collect(),
+        shape: Shape::Tools,
+        left_out: Vec::new(),
         library: Library::default(),
         imports: Vec::new(),
         manifest: None,

@@ -181,7 +181,7 @@ mod tests {
         assert!(
             remedy("core-module")
                 .unwrap()
-                .contains("wasm-tools component new")
+                .contains("longshore component new")
         );
         assert!(remedy("trap").unwrap().contains("last words"));
         assert_eq!(remedy("reason"), None);

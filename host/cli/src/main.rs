@@ -4,7 +4,7 @@
 //! its parts), `relay` (the second one beside the same data), `alone`, `run` and `inspect` (the same without one, with `prompt`, `form` and `arguments` for
 //! the person), `new`, `project` and `dev` (a tool of one's own), `engine`, `data`, `keys` and `contents` (what lies in its directory and in files), `settings`, `config`, `file` and `env` (what
 //! it can be told), `admin` and `exchange` (the client of a running server), `tasks`, `watch`, `answer`, `push`, `grant` and `node`
-//! (the commands that use it), `output` and `exit` (what people and programs get to see).
+//! (the commands that use it), `component` (makes one of a core module), `output` and `exit` (what people and programs get to see).
 
 mod admin;
 mod allowed;
@@ -12,6 +12,7 @@ mod alone;
 mod answer;
 mod arguments;
 mod completions;
+mod component;
 mod config;
 mod contents;
 mod data;
@@ -79,6 +80,8 @@ enum Verb {
     Push(push::Push),
     Grant(grant::Grant),
     Secret(secrets::Secret),
+    #[command(subcommand)]
+    Component(component::Component),
     #[command(subcommand)]
     Components(push::Components),
     #[command(subcommand)]
@@ -170,6 +173,7 @@ fn run(verb: Verb, as_json: bool) -> Result<Option<Done>, Failure> {
         Verb::Push(push) => wait(push.run()).map(Some),
         Verb::Grant(grant) => wait(grant.run()).map(Some),
         Verb::Secret(secret) => secret.run().map(Some),
+        Verb::Component(component) => component.run().map(Some),
         Verb::Components(components) => wait(components.run()).map(Some),
         Verb::Tasks(tasks) => wait(tasks.run(as_json)).map(Some),
         Verb::Node(node) => wait(node.run()).map(Some),

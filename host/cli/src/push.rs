@@ -176,7 +176,16 @@ fn describe_receipt(receipt: &Value) -> String {
             output::line(warning.as_str().unwrap_or_default())
         ));
     }
+    for left in left_out(receipt) {
+        text.push_str(&format!("not a tool: {left}\n"));
+    }
     text
+}
+
+/// The functions that are no tools, one a line.
+fn left_out(component: &Value) -> impl Iterator<Item = String> {
+    let left = component["leftOut"].as_array().into_iter().flatten();
+    left.map(|left| format!("{}: {}", cell(left, "function"), cell(left, "why")))
 }
 
 fn join(list: &Value) -> String {
@@ -288,6 +297,18 @@ pub(crate) fn describe_component(component: &Value) -> String {
                 .as_u64()
                 .map(|size| format!("{size} bytes")),
         ),
+        (
+            "shape",
+            component["shape"].as_str().map(|shape| {
+                match shape {
+                    "tools" => "it lists its tools",
+                    "library" => "a library: each function that it exports is a tool",
+                    "command" => "a command: it is run as one tool",
+                    other => other,
+                }
+                .to_owned()
+            }),
+        ),
         ("installed", member(component, "installedAt")),
         (
             "from",
@@ -310,6 +331,13 @@ pub(crate) fn describe_component(component: &Value) -> String {
             cell(tool, "taskMode"),
             cell(tool, "description")
         ));
+    }
+    let mut left_out = left_out(component).peekable();
+    if left_out.peek().is_some() {
+        text.push_str("\nexported and not a tool\n");
+    }
+    for left in left_out {
+        text.push_str(&format!("  {left}\n"));
     }
     text.push_str(&describe_library(component));
     text.push_str(&describe_policy(&component["policy"]));

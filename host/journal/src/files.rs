@@ -115,6 +115,12 @@ impl Files {
         self.still = still;
     }
 
+    /// Whether nothing may be changed now.
+    #[must_use]
+    pub fn is_still(&self) -> bool {
+        self.still
+    }
+
     fn may_change(&self) -> Result<(), Refused> {
         if self.still {
             Err(Refused::Still)

@@ -35,6 +35,9 @@ pub struct Manifest {
     pub limits: Named,
     /// Whether a cancelled run has anything to clean up.
     pub cleanup: bool,
+    /// Whether it is a program that prints its usage if it is run with `--help`, which describes it then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub usage: bool,
 }
 
 impl Default for Manifest {
@@ -46,6 +49,7 @@ impl Default for Manifest {
             secrets: Vec::new(),
             limits: Named::default(),
             cleanup: true,
+            usage: false,
         }
     }
 }
@@ -73,6 +77,7 @@ const SHAPE: Shape = Shape::Table(&[
     ("secrets", Shape::List(&SECRET)),
     ("limits", Shape::Limits),
     ("cleanup", Shape::Value),
+    ("usage", Shape::Value),
 ]);
 
 impl Manifest {

@@ -132,6 +132,8 @@ impl Policy {
             secrets,
             limits,
             cleanup,
+            // It describes a program and is nothing that a run has.
+            usage: _,
         } = most;
         let rules = self.http.iter();
         Self {

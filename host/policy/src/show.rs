@@ -75,6 +75,8 @@ impl Manifest {
             secrets,
             limits: named,
             cleanup: clean,
+            // It asks for nothing by that.
+            usage: _,
         } = self;
         let parts = [
             common(http, dirs, env, secrets),

@@ -115,6 +115,14 @@ pub(crate) fn repeated(ending: Ending) -> Ending {
     }
 }
 
+/// The status with which the guest ended its process, if it did.
+pub(crate) fn exit_status(error: &Error) -> Option<i32> {
+    match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(Halt::Exit(status)), _) | (_, Some(I32Exit(status))) => Some(*status),
+        _ => None,
+    }
+}
+
 fn classify(error: &Error) -> (FaultKind, String) {
     if let Some(halt) = error.downcast_ref::<Halt>() {
         let kind = match halt {

@@ -9,6 +9,7 @@ use longshore_policy::limits::Limits;
 use longshore_policy::policy::Policy;
 use longshore_policy::secrets::Secret;
 
+use crate::command::Program;
 use crate::sandbox::WasiKind;
 
 /// What one run has.
@@ -25,6 +26,8 @@ pub(crate) struct Grants {
     pub(crate) http: Arc<[Rule]>,
     /// Secrets that those may carry.
     pub(crate) secrets: Arc<[Secret]>,
+    /// What it is started with, if it is a program.
+    pub(crate) program: Option<Arc<Program>>,
 }
 
 impl Grants {
@@ -57,6 +60,8 @@ impl Grants {
             own: Arc::clone(own),
             http: shared(http),
             secrets: shared(secrets),
+            // Whoever starts it knows that.
+            program: None,
         }
     }
 }

@@ -61,6 +61,16 @@ pub(crate) fn of(returned: &Returned) -> [u8; 16] {
             form.number(completion.total.map_or(u64::MAX, u64::from));
             form.number(completion.has_more.into());
         }
+        Returned::Answered(Ok(answer)) => {
+            form.number(9);
+            form.number(answer.is_error.into());
+            form.bytes(answer.json.as_bytes());
+            form.option(answer.text.as_deref());
+        }
+        Returned::Answered(Err(fault)) => {
+            form.number(10);
+            form.bytes(fault.message.as_bytes());
+        }
     }
     let hash = blake3::hash(&form.0);
     *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")

@@ -60,12 +60,12 @@ impl State {
         control: Control,
     ) -> Result<Self> {
         let limits = &grants.limits;
-        let host_wasi = (kind == WasiKind::Host).then(|| {
-            let (stdout, stderr) = (trail.stdout.clone(), trail.stderr.clone());
-            HostWasi::new(grants, Arc::clone(&outside), stdout, stderr).map(Box::new)
-        });
+        let rings = || (trail.stdout.clone(), trail.stderr.clone());
+        let host_wasi = (kind == WasiKind::Host)
+            .then(|| HostWasi::new(grants, Arc::clone(&outside), rings()).map(Box::new));
+        let (stdout, stderr) = rings();
         Ok(Self {
-            wasi: Wasi::new(grants, &world, trail.stdout.clone(), trail.stderr.clone()),
+            wasi: Wasi::new(grants, &world, stdout, stderr)?,
             host_wasi: host_wasi.transpose()?,
             rules: Rules::new(limits, world.asked()),
             world,

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use longshore_journal::call::LogLevel;
 use longshore_journal::http::Failure;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
@@ -35,12 +36,11 @@ pub(crate) struct HostWasi {
 }
 
 impl HostWasi {
-    /// No arguments or sockets, and just the environment and the directories that were granted; stdin is at its end.
+    /// No sockets, and just the environment and the directories that were granted; a program also has its arguments and its input.
     pub(crate) fn new(
         grants: &Grants,
         outside: Arc<dyn Outside>,
-        stdout: Ring,
-        stderr: Ring,
+        (stdout, stderr): (Ring, Ring),
     ) -> wasmtime::Result<Self> {
         let Grants {
             limits,
@@ -49,6 +49,7 @@ impl HostWasi {
             own,
             http: _,
             secrets: _,
+            program,
         } = grants;
         let mut context = WasiCtx::builder();
         context
@@ -59,6 +60,12 @@ impl HostWasi {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
+        if let Some(program) = program {
+            let stdin = Bytes::copy_from_slice(&program.stdin);
+            context
+                .args(&program.args)
+                .stdin(MemoryInputPipe::new(stdin));
+        }
         dirs::preopen(&mut context, mounts, own)?;
         let requests = Requests::new(grants, outside);
         let mut http = WasiHttpCtx::new();

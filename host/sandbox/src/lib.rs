@@ -2,13 +2,14 @@
 //!
 //! The way of an upload: [`precheck`] (what can be refused by reading), [`compile`] (native code, made
 //! in a confined child process), [`artifact`] (kept and loaded again), `link` (does it fit our
-//! interface), [`offer`] (what it lists), [`sandbox`] (all of that behind one handle). The way of a call:
+//! interface), [`offer`] (what it lists; of one that is no tool by itself, what `typed` or `command` makes of it), [`sandbox`] (all of that behind one handle). The way of a call:
 //! [`sandbox::Sandbox`] starts a run for a [`target`], which begins where its [`journal`] says, the guest's imports reach
 //! [`outside::Outside`], [`control`] stops it, and [`ending`] says how it ended.
 
 pub mod artifact;
 mod bindings;
 pub mod child;
+mod command;
 pub mod compile;
 pub mod control;
 mod cpu;
@@ -45,6 +46,7 @@ pub mod sandbox;
 pub mod target;
 mod values;
 pub mod waits;
+mod typed;
 mod wasi;
 
 #[cfg(test)]

@@ -1,32 +1,40 @@
 //! Whether a component fits: it needs only what there is, and offers something that can be called, read or filled in.
 
+use longshore_policy::limits::Limits;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{
     Component, ComponentExportIndex, ComponentNamedList, HasSelf, Instance, InstancePre, Lift,
-    Linker, Lower,
+    Linker, Lower, Val,
 };
 use wasmtime::{Engine, Store};
 
 use crate::bindings::Guest;
 use crate::bindings::exports::longshore::tool::{completions, prompts, resources, tools};
 use crate::bindings::longshore::tool::types::{CallError, ToolResult};
+use crate::command::{self, Left};
 use crate::dirs;
-use crate::fault::Halt;
+use crate::ending::Fault;
+use crate::fault::{self, Halt};
 use crate::host::State;
 use crate::journal::Entry;
 use crate::library::{self, Prompted, Read};
-use crate::offer::Offer;
+use crate::offer::{Offer, Shape};
+use crate::output::Answer;
 use crate::pool::{Each, Engines};
 use crate::precheck::Facts;
 use crate::refusal::{Reason, Refusal};
 use crate::sandbox::WasiKind;
 use crate::target::{Reference, Target};
+use crate::typed::docs::Docs;
+use crate::typed::{self, TooMany, Typed};
 use crate::wasi;
 
 const TOOLS: &str = "longshore:tool/tools@0.1.0";
 const RESOURCES: &str = "longshore:tool/resources@0.1.0";
 const PROMPTS: &str = "longshore:tool/prompts@0.1.0";
 const COMPLETIONS: &str = "longshore:tool/completions@0.1.0";
+/// What a program exports, in any version that fits.
+const RUN: &str = "wasi:cli/run@0.2.";
 const RESTART: &str = "longshore:tool/restart@0.1.0";
 /// What a component offers stands in one of these, in any version that fits.
 const OFFERING: [&str; 3] = [
@@ -47,6 +55,8 @@ pub(crate) enum Returned {
     Read(Read),
     Prompted(Prompted),
     Completed(completions::Completion),
+    /// What a function or a program came to, or why it cannot be handed on.
+    Answered(Result<Answer, Fault>),
 }
 
 /// A component that fits, ready to be instantiated.
@@ -63,6 +73,15 @@ pub(crate) struct Form {
     completions: Option<ComponentExportIndex>,
     /// Where it goes on from a restart point, if it saves any.
     resume: Option<ComponentExportIndex>,
+    /// What it is if it lists nothing by itself.
+    other: Option<Other>,
+}
+
+/// What makes a component a tool that is none by itself.
+enum Other {
+    Library(Typed),
+    /// With what runs it.
+    Command(ComponentExportIndex),
 }
 
 /// An instance of one. Its functions are looked up when they are called: a run calls one of them.
@@ -77,6 +96,23 @@ impl Form {
         self.resources.is_some() || self.prompts.is_some()
     }
 
+    /// Whether it is a program.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.other, Some(Other::Command(_)))
+    }
+
+    /// What one crossing into or out of it may carry. The values of a function whose types are its own take far more
+    /// room than the same as JSON, by which results are bounded: bytes as base64 most of all.
+    pub(crate) fn hostcall_bytes(&self, limits: &Limits) -> u64 {
+        match self.other {
+            Some(Other::Library(_)) => {
+                let values = limits.result_bytes / 4 * 3 * size_of::<Val>() as u64;
+                limits.hostcall_bytes.max(values)
+            }
+            Some(Other::Command(_)) | None => limits.hostcall_bytes,
+        }
+    }
+
     /// Makes an instance; its start functions run here.
     pub(crate) async fn instantiate(
         &self,
@@ -88,6 +124,17 @@ impl Form {
             form: self,
         })
     }
+}
+
+/// What is to be known of a component that lists nothing by itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    /// The name of the one tool that a program is.
+    pub(crate) name: &'a str,
+    /// What its author wrote about its functions.
+    pub(crate) docs: &'a Docs,
+    /// Whether a program is asked for its usage.
+    pub(crate) usage: bool,
 }
 
 /// An interface that the component has, or nothing of it would have been called.
@@ -112,14 +159,72 @@ impl Entered<'_> {
         function.call_async(store, params).await
     }
 
+    /// Calls a function of a library.
+    async fn call_function(
+        &self,
+        store: &mut Store<State>,
+        functions: &Typed,
+        (name, arguments): Call<'_>,
+        limits: &Limits,
+    ) -> wasmtime::Result<Result<Answer, Fault>> {
+        let (index, kind) = there(functions.find(name).as_ref()).copied()?;
+        let params = match typed::arguments(kind, arguments) {
+            Ok(params) => params,
+            Err(wrong) => return Ok(Ok(Answer::refused(wrong))),
+        };
+        let mut results = vec![Val::Bool(false); kind.results().len()];
+        let function = self.instance.get_func(&mut *store, index);
+        let function = there(function.as_ref()).copied()?;
+        function.call_async(store, &params, &mut results).await?;
+        Ok(typed::answer(kind, &results, limits.result_bytes))
+    }
+
+    /// Runs a program to its end, however it comes to that.
+    async fn run_program<T>(
+        &self,
+        store: &mut Store<State>,
+        run: &ComponentExportIndex,
+        read: impl FnOnce(&Left<'_>) -> T,
+    ) -> wasmtime::Result<T> {
+        let ran = self.function::<(), (Result<(), ()>,)>(&mut *store, run, ());
+        let exit = match ran.await {
+            Ok((Ok(()),)) => 0,
+            Ok((Err(()),)) => 1,
+            Err(error) => fault::exit_status(&error).ok_or(error)?,
+        };
+        let wasi = &store.data().wasi;
+        let given = there(wasi.program.as_deref())?;
+        let (stdout, stderr) = wasi.heads();
+        Ok(read(&Left {
+            exit,
+            stdout,
+            stderr,
+            given,
+            files: &wasi.files,
+        }))
+    }
+
     /// Calls the one function that this is about.
     pub(crate) async fn call(
         &self,
         store: &mut Store<State>,
         target: &Target,
         entry: &Entry,
+        limits: &Limits,
     ) -> wasmtime::Result<Returned> {
         let form = self.form;
+        if let (Target::Tool { name, arguments }, Some(other)) = (target, &form.other) {
+            return Ok(Returned::Answered(match other {
+                Other::Library(functions) => {
+                    let call = (name.as_str(), arguments.as_str());
+                    self.call_function(store, functions, call, limits).await?
+                }
+                Other::Command(run) => {
+                    let answer = |left: &Left<'_>| left.answer(limits);
+                    Ok(self.run_program(store, run, answer).await?)
+                }
+            }));
+        }
         Ok(match target {
             Target::Tool { name, arguments } => match entry {
                 Entry::Call => {
@@ -171,12 +276,33 @@ impl Entered<'_> {
         &self,
         store: &mut Store<State>,
         asked: &mut Reason,
+        Asking { name, docs, usage }: Asking<'_>,
     ) -> wasmtime::Result<Offer> {
         let form = self.form;
         let mut offer = Offer {
             completes: form.completions.is_some(),
             ..Offer::default()
         };
+        match &form.other {
+            Some(Other::Library(functions)) => {
+                offer.shape = Shape::Library;
+                (offer.tools, offer.left_out) = functions.tools(docs);
+                return Ok(offer);
+            }
+            Some(Other::Command(run)) => {
+                offer.shape = Shape::Command;
+                let usage = if usage {
+                    *asked = Reason::ListTools;
+                    let usage = |left: &Left<'_>| left.usage();
+                    self.run_program(store, run, usage).await?
+                } else {
+                    None
+                };
+                offer.tools.push(command::tool(name, usage.as_deref()));
+                return Ok(offer);
+            }
+            None => {}
+        }
         if let Some([list, _]) = &form.tools {
             *asked = Reason::ListTools;
             let (listed,): (Vec<tools::Tool>,) = self.function(&mut *store, list, ()).await?;
@@ -284,7 +410,11 @@ pub(crate) fn names_fit(facts: &Facts) -> Result<(), Refusal> {
         known(import)?;
     }
     let exports = || facts.exports.iter().map(String::as_str);
-    if exports().any(|name| OFFERING.iter().any(|offering| name.starts_with(offering))) {
+    let offers = |name: &str| {
+        let lists = OFFERING.iter().any(|offering| name.starts_with(offering));
+        lists || name.starts_with(RUN) || typed::may_be(name)
+    };
+    if exports().any(offers) {
         Ok(())
     } else {
         Err(offers_nothing(exports()))
@@ -311,7 +441,10 @@ fn offers_nothing<'n>(exports: impl Iterator<Item = &'n str>) -> Refusal {
     };
     Refusal::new(
         Reason::World,
-        format!("it exports none of `{TOOLS}`, `{RESOURCES}` and `{PROMPTS}`; there is {exports}"),
+        format!(
+            "it exports none of `{TOOLS}`, `{RESOURCES}`, `{PROMPTS}` and `{RUN}x`, and no functions of its own; \
+             there is {exports}"
+        ),
     )
 }
 
@@ -341,16 +474,15 @@ fn check_exports(
     ready: InstancePre<State>,
     checkpoint: Option<&str>,
 ) -> Result<Form, Refusal> {
-    let kind = component.component_type();
-    let engine = component.engine();
-    let names = || kind.exports(engine).map(|(name, _)| name);
     let restart = restart(component, checkpoint)?;
     let find = |interface| component.get_export_index(None, interface);
     let [tools, resources, prompts, completions] =
         [TOOLS, RESOURCES, PROMPTS, COMPLETIONS].map(find);
-    if tools.is_none() && resources.is_none() && prompts.is_none() {
-        return Err(offers_nothing(names()));
-    }
+    let other = if tools.is_none() && resources.is_none() && prompts.is_none() {
+        Some(other(component, &ready)?)
+    } else {
+        None
+    };
     let tools = match &tools {
         Some(tools) => {
             let at = (TOOLS, tools);
@@ -404,7 +536,40 @@ fn check_exports(
         prompts,
         completions,
         resume,
+        other,
     })
+}
+
+/// What a component is that lists nothing: a program, or else a library.
+fn other(component: &Component, ready: &InstancePre<State>) -> Result<Other, Refusal> {
+    let kind = component.component_type();
+    let names = || kind.exports(component.engine()).map(|(name, _)| name);
+    if let Some(run) = names().find(|name| name.starts_with(RUN))
+        && let Some(instance) = component.get_export_index(None, run)
+    {
+        type Ran = (Result<(), ()>,);
+        return typecheck::<(), Ran>(component, ready, (run, &instance), "run").map(Other::Command);
+    }
+    let functions = typed::of(component).map_err(|TooMany(count)| {
+        Refusal::new(
+            Reason::TooManyFunctions,
+            format!(
+                "it exports {count} functions that would each be a tool, and a component has at most {}; \
+                 split it into several",
+                typed::MAX_FUNCTIONS
+            ),
+        )
+    })?;
+    if !functions.is_empty() {
+        return Ok(Other::Library(functions));
+    }
+    match functions.left_out() {
+        [] => Err(offers_nothing(names())),
+        [first, ..] => Err(world(format!(
+            "none of the functions that it exports can be a tool; `{}` cannot, since {}",
+            first.function, first.why
+        ))),
+    }
 }
 
 /// Where a component goes on from its restart points. It has to be able to save some and to go on from

@@ -3,6 +3,10 @@
 /// All that a component offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
+    /// What makes it a tool.
+    pub shape: Shape,
+    /// Functions that it exports and that are no tools.
+    pub left_out: Vec<LeftOut>,
     /// Its tools.
     pub tools: Vec<Tool>,
     /// Its resources.
@@ -13,6 +17,27 @@ pub struct Offer {
     pub prompts: Vec<Prompt>,
     /// Whether it proposes how to go on with an argument.
     pub completes: bool,
+}
+
+/// What makes a component a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// It lists what it offers.
+    #[default]
+    Tools,
+    /// It exports functions, and each is one.
+    Library,
+    /// It is a program that is run.
+    Command,
+}
+
+/// A function that is no tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which, with its interface.
+    pub function: String,
+    /// Why not.
+    pub why: String,
 }
 
 /// A tool.

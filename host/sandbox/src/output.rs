@@ -24,6 +24,42 @@ pub(crate) fn ending(returned: Result<wit::ToolResult, wit::CallError>, limits: 
     checked.unwrap_or_else(Ending::Fault)
 }
 
+/// What a component returned that is no tool by itself, as JSON.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// It says that it failed.
+    pub(crate) is_error: bool,
+    /// An object.
+    pub(crate) json: String,
+    /// For people, where that is more than the object as it is.
+    pub(crate) text: Option<String>,
+}
+
+impl Answer {
+    /// It was called with what it cannot be called with.
+    pub(crate) fn refused(why: String) -> Self {
+        Self {
+            is_error: true,
+            json: serde_json::json!({ "error": why }).to_string(),
+            text: Some(why),
+        }
+    }
+
+    /// How a call ended that came to this.
+    pub(crate) fn ending(self) -> Ending {
+        let result = ToolResult {
+            content: self.text.map(Block::Text).into_iter().collect(),
+            structured: Some(self.json),
+            meta: None,
+        };
+        if self.is_error {
+            Ending::ToolFailed(result)
+        } else {
+            Ending::Returned(result)
+        }
+    }
+}
+
 fn tool_result(result: wit::ToolResult, limits: &Limits) -> Result<ToolResult, Fault> {
     let mut budget = Budget::of(limits);
     // Empty blocks are free here; how many there can be is bounded by what one host call carries.

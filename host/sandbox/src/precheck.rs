@@ -15,6 +15,7 @@ use wasmparser::Parser;
 use wasmtime::{Engine, Precompiled};
 
 use crate::refusal::{Reason, Refusal};
+use crate::typed::docs::Docs;
 
 /// How much of everything an upload may have. The defaults leave room for a whole Python or
 /// JavaScript interpreter.
@@ -83,6 +84,8 @@ pub struct Facts {
     pub exports: Vec<String>,
     /// What it says of itself, if it does: a manifest that can be read.
     pub manifest: Option<String>,
+    /// What its author wrote about its functions, as far as it can be read.
+    pub(crate) docs: Docs,
 }
 
 /// Refuses what can be refused without compiling. Text is never parsed, native code never loaded.
@@ -115,7 +118,7 @@ fn classify(bytes: &[u8]) -> Result<(), Refusal> {
     if Parser::is_core_wasm(bytes) {
         return Err(Refusal::new(
             Reason::CoreModule,
-            "this is a core module; wrap it as a component, for example with `wasm-tools component new`",
+            "this is a core module; wrap it as a component with `longshore component new`",
         ));
     }
     if let Some(Precompiled::Module | Precompiled::Component) = Engine::detect_precompiled(bytes) {

@@ -30,6 +30,17 @@ struct Kept {
     dropped: u64,
     /// So many bytes from the beginning are sure to be printed again by whoever repeats the run.
     sure: u64,
+    /// The beginning, of a program whose output is its result.
+    head: Option<Head>,
+}
+
+/// The beginning of what a program printed.
+#[derive(Clone, Default)]
+pub(crate) struct Head {
+    pub(crate) bytes: Vec<u8>,
+    /// There was more.
+    pub(crate) is_cut: bool,
+    room: usize,
 }
 
 impl Ring {
@@ -42,6 +53,7 @@ impl Ring {
                 room,
                 dropped: 0,
                 sure: 0,
+                head: None,
             })),
         }
     }
@@ -57,6 +69,33 @@ impl Ring {
         if is_sure {
             kept.sure = kept.written();
         }
+    }
+
+    /// From now on what comes first is kept as well, up to so many bytes: whoever repeats a run prints all of it again.
+    pub(crate) fn keep_head(&self, room: usize) {
+        self.shared.lock().head = Some(Head {
+            room,
+            ..Head::default()
+        });
+    }
+
+    /// Whether the beginning is kept.
+    pub(crate) fn keeps_head(&self) -> bool {
+        self.shared.lock().head.is_some()
+    }
+
+    /// Takes it in as part of the beginning, if that is kept.
+    pub(crate) fn push_head(&self, bytes: &[u8]) {
+        if let Some(head) = &mut self.shared.lock().head {
+            let fits = bytes.len().min(head.room - head.bytes.len());
+            head.bytes.extend_from_slice(&bytes[..fits]);
+            head.is_cut |= fits < bytes.len();
+        }
+    }
+
+    /// The beginning.
+    pub(crate) fn head(&self) -> Head {
+        self.shared.lock().head.clone().unwrap_or_default()
     }
 
     /// How many bytes were printed.
@@ -128,6 +167,7 @@ impl StdoutStream for Ring {
 
 impl OutputStream for Ring {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.push_head(&bytes);
         self.push(&bytes, false);
         Ok(())
     }

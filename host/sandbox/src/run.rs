@@ -13,6 +13,7 @@ use longshore_policy::limits::Limits;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Store, UpdateDeadline};
 
+use crate::command::{self, PRINTED_BYTES, Program};
 use crate::control::{Control, StopReason};
 use crate::cpu::{Meter, Metered};
 use crate::ending::{Ended, Ending, Fault, FaultKind};
@@ -22,15 +23,16 @@ use crate::hash;
 use crate::host::State;
 use crate::journal::{Entry, Journal, Spent};
 use crate::library;
-use crate::link::{Entered, Fitted, Form, Returned};
+use crate::link::{Asking, Entered, Fitted, Form, Returned};
 use crate::offer::Offer;
-use crate::output;
+use crate::output::{self, Answer};
 use crate::outside::Outside;
 use crate::pool::{Engines, Place};
 use crate::refusal::Reason;
 use crate::ring::Ring;
 use crate::sandbox::WasiKind;
 use crate::target::Target;
+use crate::wasi;
 
 /// What all runs of a process share.
 #[derive(Clone)]
@@ -128,14 +130,20 @@ pub(crate) async fn call(
         }
     };
     let mut entry = std::mem::replace(&mut terms.journal.entry, Entry::Call);
-    let (life, mut world) = Life::begin(terms);
+    let (mut life, mut world) = Life::begin(terms);
+    if let (true, Target::Tool { name, arguments }) = (component.own.is_command(), target) {
+        match program(&life.grants, room.wasi, name, arguments) {
+            Ok(program) => life.grants.program = Some(Arc::new(program)),
+            Err(why) => return Answer::refused(why).ending(),
+        }
+    }
     loop {
         let instance = match Instance::new(room, component, life.clone(), world) {
             Ok(instance) => instance,
             Err(error) => return no_instance(&error),
         };
         let called = instance.enter(async |entered, store| {
-            let returned = entered.call(&mut *store, target, &entry).await?;
+            let returned = entered.call(&mut *store, target, &entry, &limits).await?;
             // What it returned counts only if it is what it returned before.
             store.data_mut().world.ended(hash::of(&returned))?;
             Ok(returned)
@@ -156,6 +164,23 @@ pub(crate) async fn call(
     }
 }
 
+/// What a program is started with, if it can be.
+fn program(
+    grants: &Grants,
+    wasi: WasiKind,
+    name: &str,
+    arguments: &str,
+) -> Result<Program, String> {
+    let program = command::read(name, arguments, wasi::most(&grants.limits))?;
+    if !program.files.is_empty() && grants.wasi(wasi) == WasiKind::Host {
+        return Err(
+            "this program has directories of the host and no other one: leave `files` out, and put files there"
+                .to_owned(),
+        );
+    }
+    Ok(program)
+}
+
 /// What a run comes to that cannot begin: what it was granted is not there.
 fn no_instance(error: &wasmtime::Error) -> Ending {
     tracing::error!(%error, "a run cannot begin: what its component is granted is not there");
@@ -171,6 +196,7 @@ fn ending(target: &Target, returned: Returned, limits: &Limits) -> Ending {
         Returned::Read(returned) => library::read(target.name(), returned, limits),
         Returned::Prompted(returned) => library::prompted(returned, limits),
         Returned::Completed(returned) => library::completed(returned, limits),
+        Returned::Answered(returned) => returned.map_or_else(Ending::Fault, Answer::ending),
     }
 }
 
@@ -179,13 +205,17 @@ pub(crate) async fn list(
     room: &Room,
     component: &Fitted,
     terms: Terms,
+    asking: Asking<'_>,
 ) -> Result<Offer, (Reason, Ending)> {
-    let (life, world) = Life::begin(terms);
+    let (mut life, world) = Life::begin(terms);
+    if component.own.is_command() {
+        life.grants.program = Some(Arc::new(command::usage(asking.name)));
+    }
     let instance = Instance::new(room, component, life, world)
         .map_err(|error| (Reason::Init, no_instance(&error)))?;
     let mut asked = Reason::ListTools;
     let listed = instance
-        .enter(async |entered, store| entered.list(store, &mut asked).await)
+        .enter(async |entered, store| entered.list(store, &mut asked, asking).await)
         .await;
     match listed {
         Ok(offer) => Ok(offer),
@@ -322,6 +352,10 @@ impl<'a> Instance<'a> {
             spent,
             replay_ms,
         } = life;
+        if grants.program.is_some() {
+            trail.stdout.keep_head(PRINTED_BYTES);
+            trail.stderr.keep_head(PRINTED_BYTES);
+        }
         let state = State::new(
             grants.wasi(room.wasi),
             &grants,
@@ -339,7 +373,8 @@ impl<'a> Instance<'a> {
         } = room.engines.place(component, &limits);
         let mut store = Store::new(engine, state);
         store.limiter(|state| &mut state.limiter);
-        store.set_hostcall_fuel(usize::try_from(limits.hostcall_bytes).unwrap_or(usize::MAX));
+        let carried = form.hostcall_bytes(&limits);
+        store.set_hostcall_fuel(usize::try_from(carried).unwrap_or(usize::MAX));
         store.set_max_component_handles(usize::try_from(limits.handles).unwrap_or(usize::MAX));
         // Relative to now and by one: a bump of the epoch reaches every guest that computes.
         store.set_epoch_deadline(1);

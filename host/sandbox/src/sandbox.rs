@@ -297,12 +297,17 @@ impl Sandbox {
     }
 
     /// Asks a component for all that it lists: in one instance as large as a run's, with nobody to reach and
-    /// little time for all of it. What it could never be started with is refused here and not at every call.
+    /// little time for all of it. The one tool that a program is gets that name. What it could never be started with is refused here and not at every call.
     ///
     /// # Errors
     ///
     /// `init` if it cannot be instantiated so, `list-tools` or the like if it does not answer so.
-    pub async fn list(&self, prepared: &Prepared, of_runs: &Limits) -> Result<Offer, Refusal> {
+    pub async fn list(
+        &self,
+        prepared: &Prepared,
+        name: &str,
+        of_runs: &Limits,
+    ) -> Result<Offer, Refusal> {
         let limits = Limits {
             memory_bytes: of_runs.memory_bytes,
             table_elements: of_runs.table_elements,
@@ -326,8 +331,9 @@ impl Sandbox {
         let ready = Arc::clone(&prepared.0);
         let (reply, listed) = oneshot::channel();
         let spent = trail.clone();
+        let name = name.to_owned();
         let listing = async move {
-            let listing = run::list(&room, &ready.component, terms);
+            let listing = run::list(&room, &ready.component, terms, ready.asking(&name));
             tokio::pin!(listing);
             for _ in 0..LISTING_SPANS {
                 let before = spent.cpu();

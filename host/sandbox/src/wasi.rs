@@ -20,18 +20,24 @@ use std::sync::Arc;
 use longshore_journal::files::{Files, Most, Time};
 use longshore_journal::import::Import;
 use longshore_journal::world::World;
+use longshore_policy::limits::Limits;
 use wasmtime::Result;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
 
 use crate::bindings::wasi_world::{LinkOptions, Wasi as World02};
+use crate::command::{self, Program};
+use crate::fault::Halt;
 use crate::grants::Grants;
 use crate::host::State;
-use crate::ring::Ring;
+use crate::ring::{Head, Ring};
 
 /// The host's side of WASI in one run.
 pub(crate) struct Wasi {
     table: ResourceTable,
-    files: Files,
+    pub(crate) files: Files,
+    /// What it was started with, if it is a program.
+    pub(crate) program: Option<Arc<Program>>,
+    stdin_read: usize,
     stdout: Ring,
     stderr: Ring,
     env: Arc<[(String, String)]>,
@@ -40,23 +46,36 @@ pub(crate) struct Wasi {
 }
 
 impl Wasi {
-    pub(crate) fn new(grants: &Grants, world: &World, stdout: Ring, stderr: Ring) -> Self {
+    pub(crate) fn new(grants: &Grants, world: &World, stdout: Ring, stderr: Ring) -> Result<Self> {
         let limits = &grants.limits;
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.handles).unwrap_or(usize::MAX));
-        let most = Most {
-            bytes: limits.scratch_bytes,
-            nodes: limits.handles,
-        };
-        Self {
+        let now = time(world);
+        let mut files = Files::new(most(limits), now);
+        let program = grants.program.clone();
+        if let Some(program) = &program {
+            let placed = command::place(&mut files, &program.files, now);
+            placed.map_err(|why| Halt::Bug(format!("files that were in order are not: {why}")))?;
+        }
+        Ok(Self {
             table,
-            files: Files::new(most, time(world)),
+            files,
+            program,
+            stdin_read: 0,
             stdout,
             stderr,
             env: Arc::clone(&grants.env),
             random_bytes: limits.random_bytes,
             exchanges: http::Exchanges::new(grants),
-        }
+        })
+    }
+}
+
+/// What the files of a run may hold.
+pub(crate) fn most(limits: &Limits) -> Most {
+    Most {
+        bytes: limits.scratch_bytes,
+        nodes: limits.handles,
     }
 }
 
@@ -69,6 +88,31 @@ impl Wasi {
     /// Whether files may only be read, as within a step.
     pub(crate) fn keep_still(&mut self, still: bool) {
         self.files.keep_still(still);
+    }
+
+    /// What a step takes or prints would not be there for whoever goes on behind it.
+    fn must_not_be_still(&self, what: &str) -> Result<()> {
+        if self.files.is_still() {
+            return Err(Halt::Misuse(format!("{what} within a step")).into());
+        }
+        Ok(())
+    }
+
+    /// The beginning of what it printed to stdout and to stderr.
+    pub(crate) fn heads(&self) -> (Head, Head) {
+        (self.stdout.head(), self.stderr.head())
+    }
+
+    /// The next of the program's input.
+    fn read_stdin(&mut self, most: usize) -> Result<Vec<u8>> {
+        let Some(program) = self.program.clone() else {
+            return Ok(Vec::new());
+        };
+        self.must_not_be_still("a program reads its input")?;
+        let left = &program.stdin[self.stdin_read..];
+        let read = left[..left.len().min(most)].to_vec();
+        self.stdin_read += read.len();
+        Ok(read)
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::clock;
 use crate::code::Code;
 use crate::http::admin;
-use crate::loaded::{Loaded, offered, ready};
+use crate::loaded::{Loaded, offered, ready, shape_of};
 use crate::reason::Refusal;
 use crate::server::Server;
 
@@ -331,7 +331,11 @@ impl Server {
     ) -> Result<(Component, Loaded), Refusal> {
         let size = bytes.len() as u64;
         let prepared = self.sandbox.prepare(digest.as_str(), bytes).await?;
-        let offer = self.sandbox.list(&prepared, &self.settings.limits).await?;
+        let offer = self
+            .sandbox
+            .list(&prepared, name.as_str(), &self.settings.limits);
+        let offer = offer.await?;
+        let (shape, left_out) = shape_of(&offer);
         let (tools, library) = library::accept(offered(offer))?;
         let component = Component {
             name,
@@ -340,6 +344,8 @@ impl Server {
             imports: prepared.imports().to_vec(),
             manifest: prepared.manifest().map(str::to_owned),
             tools,
+            shape,
+            left_out,
             library,
             volatile: if self.settings.durable {
                 Vec::new()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use longshore_catalog::component::Component;
+use longshore_catalog::component::{Component, LeftOut, Shape};
 use longshore_catalog::header::{self, HeaderParameter};
 use longshore_catalog::library;
 use longshore_catalog::registry::{Entry, Kind, Place};
@@ -230,9 +230,25 @@ fn ready_library(library: &library::Library) -> Result<Library, Refusal> {
     })
 }
 
+/// What makes a component a tool, and what of it is none, in the words of whoever keeps it.
+pub(crate) fn shape_of(offer: &Offer) -> (Shape, Vec<LeftOut>) {
+    let shape = match offer.shape {
+        offer::Shape::Tools => Shape::Tools,
+        offer::Shape::Library => Shape::Library,
+        offer::Shape::Command => Shape::Command,
+    };
+    let left_out = offer.left_out.iter().map(|left| LeftOut {
+        function: left.function.clone(),
+        why: left.why.clone(),
+    });
+    (shape, left_out.collect())
+}
+
 /// What a component lists, in the words of whoever checks it.
 pub(crate) fn offered(offer: Offer) -> library::Offered {
     let Offer {
+        shape: _,
+        left_out: _,
         tools,
         resources,
         templates,

@@ -210,6 +210,7 @@ impl Server {
         let _alone = self.changing.lock().await;
         let mut cold = Vec::new();
         for component in self.components.installed().await? {
+            let component = component.under_its_name();
             let name = component.name.clone();
             if self.of_files.lock().contains_key(&name) {
                 tracing::warn!(component = %name, "a file brings this component: the uploaded one is not served");

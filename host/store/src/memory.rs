@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::component::{Component, Digest, LeftOut, Name, Shape};
 use longshore_catalog::library::Library;
 use longshore_catalog::store::{ComponentStore, Installed, StoreError as CatalogError};
 use longshore_catalog::tool::Tool;
@@ -73,6 +73,8 @@ struct Kept {
 struct About {
     size: u64,
     tools: Vec<Tool>,
+    shape: Shape,
+    left_out: Vec<LeftOut>,
     library: Library,
     imports: Vec<String>,
     manifest: Option<String>,
@@ -505,6 +507,8 @@ impl ComponentStore for Memory {
             digest,
             size,
             tools,
+            shape,
+            left_out,
             library,
             imports,
             manifest,
@@ -514,6 +518,8 @@ impl ComponentStore for Memory {
         let about = About {
             size,
             tools,
+            shape,
+            left_out,
             library,
             imports,
             manifest,
@@ -552,6 +558,8 @@ impl ComponentStore for Memory {
         let about = About {
             size: component.size,
             tools: component.tools,
+            shape: component.shape,
+            left_out: component.left_out,
             library: component.library,
             imports: component.imports,
             manifest: component.manifest,
@@ -580,6 +588,8 @@ impl ComponentStore for Memory {
             let About {
                 size,
                 tools,
+                shape,
+                left_out,
                 library,
                 imports,
                 manifest,
@@ -590,6 +600,8 @@ impl ComponentStore for Memory {
                 digest: pointer.digest.clone(),
                 size: *size,
                 tools: tools.clone(),
+                shape: *shape,
+                left_out: left_out.clone(),
                 library: library.clone(),
                 imports: imports.clone(),
                 manifest: manifest.clone(),

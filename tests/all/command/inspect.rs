@@ -73,7 +73,7 @@ async fn a_refusal_comes_with_its_reason_and_what_helps() {
     let half = file("half.wasm", &hello[..hello.len() / 2]);
     let whole = file("Some Name.wasm", &hello);
     let rows: [(&[&str], &str, &str); 4] = [
-        (&[&core], "core-module", "wasm-tools component new"),
+        (&[&core], "core-module", "longshore component new"),
         (&[&words], "not-wasm", "your tool chain"),
         (&[&half], "malformed", "build it again"),
         // Settings count here as on a server.

@@ -92,7 +92,7 @@ async fn what_cannot_be_called_is_named_with_the_remedy() {
         (
             &["run", text(&core)],
             FAILED,
-            &["core-module", "wasm-tools component new"],
+            &["core-module", "longshore component new"],
         ),
     ];
     for (arguments, code, words) in rows {

@@ -79,6 +79,12 @@ fn says(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 
+/// Data, and the same as text.
+fn structured(data: &str) -> Value {
+    let value: Value = serde_json::from_str(data).expect("it is JSON");
+    json!({ "content": [{ "type": "text", "text": data }], "structuredContent": value })
+}
+
 fn tool_error(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": true })
 }
@@ -300,6 +306,50 @@ pub(super) fn rows() -> Vec<Row> {
             Completed(tool_error("the key is empty")),
         ),
         row("notes", json!({ "notes": ["a"] }), ResultThat(left_a_note)),
+        tool(
+            "calc-library",
+            "add",
+            json!({ "a": { "numerator": 1, "denominator": 2 }, "b": { "numerator": "1", "denominator": 3 } }),
+            Result(structured(r#"{"numerator":5,"denominator":6}"#)),
+        ),
+        tool(
+            "calc-library",
+            "area",
+            json!({ "shape": { "rectangle": [2, 3.5] } }),
+            Result(structured(r#"{"result":7.0}"#)),
+        ),
+        tool(
+            "calc-library",
+            "area",
+            json!({ "shape": { "circle": "Infinity" } }),
+            Result(structured(r#"{"result":"Infinity"}"#)),
+        ),
+        tool(
+            "calc-library",
+            "mean",
+            json!({ "values": [1, 2], "weights": [1, 3] }),
+            Result(structured(r#"{"result":1.75}"#)),
+        ),
+        tool(
+            "calc-library",
+            "mean",
+            json!({ "values": [] }),
+            Result(structured(r#"{"result":null}"#)),
+        ),
+        tool(
+            "calc-library",
+            "primes",
+            json!({ "below": 12 }),
+            Result(structured(r#"{"result":[2,3,5,7,11]}"#)),
+        ),
+        row(
+            "wordcount-cli",
+            json!({ "stdin": "one two\nthree\n" }),
+            Result(json!({
+                "content": [{ "type": "text", "text": "2 3 14\n" }],
+                "structuredContent": { "exit": 0, "stdout": "2 3 14\n", "stderr": "", "files": {} },
+            })),
+        ),
         row("content", json!({}), Result(every_kind())),
         row("large", json!({ "bytes": 0 }), Result(says(""))),
         row(

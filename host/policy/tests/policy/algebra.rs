@@ -125,6 +125,7 @@ fn manifest(chance: &mut Chance) -> Manifest {
         secrets: secrets(chance),
         limits: limits(chance),
         cleanup: chance.is_so(),
+        usage: false,
     }
 }
 
@@ -226,6 +227,7 @@ fn under(ceiling: &Manifest) -> BTreeSet<String> {
         secrets,
         limits: _,
         cleanup,
+        usage: _,
     } = ceiling.clone();
     let mount = |asked: Asked| Mount {
         guest: asked.guest,

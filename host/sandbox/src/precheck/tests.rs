@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Bounds, Facts, check};
 use crate::child;
 use crate::refusal::{Reason, Refusal};
+use crate::typed::docs::Docs;
 
 /// One of everything that the walk reads.
 const SAMPLE: &str = r#"(component
@@ -79,6 +80,7 @@ fn a_component_passes_and_its_names_are_seen() {
     assert_eq!(
         facts,
         Facts {
+            docs: Docs::default(),
             imports: vec!["longshore:tool/task".to_owned()],
             exports: vec!["longshore:tool/tools".to_owned()],
             manifest: None,
@@ -166,7 +168,7 @@ fn what_is_no_component_is_told_by_its_first_bytes() {
     refused(
         &binary("(module)"),
         Reason::CoreModule,
-        "wasm-tools component new",
+        "longshore component new",
     );
     let native = child::compile(&binary("(component)"), 1 << 20).unwrap();
     refused(&native, Reason::Precompiled, "upload the component");

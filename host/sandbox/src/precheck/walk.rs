@@ -9,6 +9,7 @@ use wasmparser::{
 
 use super::{Bounds, Facts, types};
 use crate::refusal::{Reason, Refusal};
+use crate::typed::docs::{self, Docs};
 
 /// Walks a component whose first bytes have been looked at.
 pub(super) fn walk(bytes: &[u8], bounds: &Bounds) -> Result<Facts, Refusal> {
@@ -113,6 +114,13 @@ impl Walk<'_> {
             [_, inner] if inner.encoding == Encoding::Module => false,
             _ => return Ok(()),
         };
+        if section.name() == docs::SECTION {
+            // That of the component as a whole goes before those of its modules.
+            if is_own || self.facts.docs == Docs::default() {
+                self.facts.docs = Docs::read(section.data());
+            }
+            return Ok(());
+        }
         if section.name() != manifest::SECTION {
             return Ok(());
         }

@@ -6,15 +6,17 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
+use longshore_policy::manifest::Manifest;
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 
 use super::{Sandbox, WasiKind, host};
 use crate::artifact::{Artifact, Digest};
-use crate::link::{self, Fitted, Links};
+use crate::link::{self, Asking, Fitted, Links};
 use crate::pool::Each;
-use crate::precheck;
+use crate::precheck::{self, Facts};
 use crate::refusal::Refusal;
+use crate::typed::docs::Docs;
 
 /// A component that is being made ready to be linked.
 pub(super) type Flight = BoxFuture<'static, Result<Each<Component>, Refusal>>;
@@ -32,9 +34,20 @@ pub(super) struct Ready {
     on_host: OnceLock<Fitted>,
     imports: Vec<String>,
     manifest: Option<String>,
+    docs: Docs,
 }
 
 impl Ready {
+    /// What is to be known of it if it lists nothing by itself.
+    pub(super) fn asking<'a>(&'a self, name: &'a str) -> Asking<'a> {
+        let manifest = self.manifest.as_deref().map(Manifest::of_toml);
+        Asking {
+            name,
+            docs: &self.docs,
+            usage: manifest.is_some_and(|manifest| manifest.is_ok_and(|manifest| manifest.usage)),
+        }
+    }
+
     /// The component, linked to the WASI of its sandbox or to the host's.
     pub(super) fn fitted(&self, is_usual: bool) -> Result<&Fitted, Refusal> {
         if is_usual {
@@ -73,7 +86,7 @@ impl Sandbox {
     ///
     /// The first reason not to.
     pub async fn prepare(&self, digest: &str, bytes: Arc<[u8]>) -> Result<Prepared, Refusal> {
-        let (computed, manifest) = self.read(Arc::clone(&bytes)).await?;
+        let (computed, facts) = self.read(Arc::clone(&bytes)).await?;
         // Kept native code is found by this name, so it must be that of these bytes.
         if !is_digest(digest, &computed) {
             return Err(host(format!(
@@ -81,7 +94,7 @@ impl Sandbox {
             )));
         }
         let component = self.flight(computed, bytes).await?;
-        self.fit(&component, manifest)
+        self.fit(&component, facts)
     }
 
     /// Refuses what can be refused without compiling.
@@ -93,12 +106,12 @@ impl Sandbox {
         self.read(bytes).await.map(drop)
     }
 
-    async fn read(&self, bytes: Arc<[u8]>) -> Result<(Digest, Option<String>), Refusal> {
+    async fn read(&self, bytes: Arc<[u8]>) -> Result<(Digest, Facts), Refusal> {
         let bounds = self.0.bounds.clone();
         blocking(move || {
             let facts = precheck::check(&bytes, &bounds)?;
             link::names_fit(&facts)?;
-            Ok((Sha256::digest(&bytes).into(), facts.manifest))
+            Ok((Sha256::digest(&bytes).into(), facts))
         })
         .await?
     }
@@ -205,14 +218,11 @@ impl Sandbox {
         let engines = &self.0.room.engines;
         let artifact = Artifact::compiled(engines.own().precompile_component(bytes)?);
         let component = engines.instate(&self.0.artifacts, &artifact)?;
-        Ok(self.fit(&component, None))
+        let facts = precheck::check(bytes, &self.0.bounds).unwrap_or_default();
+        Ok(self.fit(&component, facts))
     }
 
-    fn fit(
-        &self,
-        component: &Each<Component>,
-        manifest: Option<String>,
-    ) -> Result<Prepared, Refusal> {
+    fn fit(&self, component: &Each<Component>, facts: Facts) -> Result<Prepared, Refusal> {
         let imports = link::imports(&component.own);
         let recorded = self.0.recorded.as_ref();
         let recorded = recorded.map(|links| links.fit(component)).transpose()?;
@@ -222,7 +232,8 @@ impl Sandbox {
             native: component.clone(),
             on_host: OnceLock::new(),
             imports,
-            manifest,
+            manifest: facts.manifest,
+            docs: facts.docs,
         })))
     }
 

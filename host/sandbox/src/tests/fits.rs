@@ -122,7 +122,10 @@ async fn tools_are_listed_as_offered() {
         extra: Some("{}".into()),
     };
     assert_eq!(
-        sandbox.list(&prepared, &Limits::default()).await.unwrap(),
+        sandbox
+            .list(&prepared, "guest", &Limits::default())
+            .await
+            .unwrap(),
         Offer {
             tools: vec![expected],
             ..Offer::default()
@@ -188,8 +191,11 @@ async fn a_component_that_does_not_list_its_tools_is_refused() {
     ];
     for (guest, reason, says) in cases {
         let prepared = prepared(&sandbox, &guest);
-        let listed =
-            tokio::time::timeout(PATIENCE, sandbox.list(&prepared, &Limits::default())).await;
+        let listed = tokio::time::timeout(
+            PATIENCE,
+            sandbox.list(&prepared, "guest", &Limits::default()),
+        )
+        .await;
         let refusal = listed.expect("it ends").unwrap_err();
         assert_eq!(refusal.reason, reason, "{refusal}");
         assert!(refusal.message.contains(says), "{refusal}");

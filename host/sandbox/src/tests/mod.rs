@@ -11,4 +11,5 @@ mod scratch;
 mod script;
 mod stops;
 mod talks;
+mod typed;
 mod wasi;

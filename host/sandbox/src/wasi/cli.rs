@@ -1,4 +1,5 @@
-//! `wasi:cli`: no arguments, no terminal, and the environment that was granted; input is at its end, output goes to the rings.
+//! `wasi:cli`: no terminal, the environment that was granted, and the arguments and the input of a program; others have
+//! none, and their input is at its end. Output goes to the rings.
 
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -20,7 +21,8 @@ impl environment::Host for State {
 
     fn get_arguments(&mut self) -> Result<Vec<String>> {
         self.passes(import!("wasi:cli/environment.get-arguments"), 0, 0)?;
-        Ok(Vec::new())
+        let program = self.wasi.program.as_ref();
+        Ok(program.map_or_else(Vec::new, |program| program.args.clone()))
     }
 
     fn initial_cwd(&mut self) -> Result<Option<String>> {
@@ -46,7 +48,7 @@ impl exit::Host for State {
 
 impl stdin::Host for State {
     fn get_stdin(&mut self) -> Result<Resource<Input>> {
-        Ok(self.wasi.table.push(Input::Nothing)?)
+        Ok(self.wasi.table.push(Input::Stdin)?)
     }
 }
 

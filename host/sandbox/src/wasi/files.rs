@@ -489,6 +489,16 @@ impl preopens::Host for State {
             flags: DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
         })?;
         self.wasi.files.hold(ROOT);
-        Ok(vec![(root, SCRATCH.to_owned())])
+        let mut directories = vec![(root, SCRATCH.to_owned())];
+        // A program finds its files there without being told where that is.
+        if self.wasi.program.is_some() {
+            let here = self.wasi.table.push(Descriptor {
+                node: ROOT,
+                flags: DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
+            })?;
+            self.wasi.files.hold(ROOT);
+            directories.push((here, ".".to_owned()));
+        }
+        Ok(directories)
     }
 }

@@ -25,8 +25,8 @@ const FLUSHED: u64 = 4 * 1024;
 
 /// Where bytes come from. A file is held while it is read.
 pub enum Input {
-    /// Nowhere: it is at its end.
-    Nothing,
+    /// What the program was given as its input. All that read it share how far that was read.
+    Stdin,
     /// A file, from there on.
     File { node: NodeId, at: u64 },
     /// The body of a response, from there on.
@@ -91,7 +91,14 @@ type StreamResult<T> = std::result::Result<T, StreamError>;
 impl State {
     fn read_from(&mut self, stream: &Resource<Input>, len: u64) -> StreamResult<Vec<u8>> {
         match self.wasi.table.get_mut(stream)? {
-            Input::Nothing => Err(StreamError::Closed),
+            Input::Stdin => {
+                let most = usize::try_from(len.min(CHUNK)).expect("a chunk is small");
+                let read = self.wasi.read_stdin(most)?;
+                if read.is_empty() && most > 0 {
+                    return Err(StreamError::Closed);
+                }
+                Ok(read)
+            }
             Input::File { node, at } => {
                 let most = usize::try_from(len.min(CHUNK)).expect("a chunk is small");
                 let (bytes, is_end) = self.wasi.files.read(*node, *at, most)?;
@@ -156,11 +163,16 @@ impl State {
 
     fn print(&mut self, print: Print, bytes: &[u8]) -> Result<()> {
         let Said { is_sure, .. } = self.says()?;
+        let ring = match print {
+            Print::Stdout => self.wasi.stdout.clone(),
+            Print::Stderr => self.wasi.stderr.clone(),
+        };
+        if ring.keeps_head() {
+            self.wasi.must_not_be_still("a program prints")?;
+            ring.push_head(bytes);
+        }
         if self.is_news() {
-            match print {
-                Print::Stdout => self.wasi.stdout.push(bytes, is_sure),
-                Print::Stderr => self.wasi.stderr.push(bytes, is_sure),
-            }
+            ring.push(bytes, is_sure);
         }
         Ok(())
     }
@@ -255,7 +267,7 @@ impl streams::HostInputStream for State {
     fn drop(&mut self, stream: Resource<Input>) -> Result<()> {
         match self.passes_drop(import!("wasi:io/streams.input-stream.drop"), stream)? {
             Input::File { node, .. } => self.wasi.files.close(node),
-            Input::Nothing | Input::Body { .. } => {}
+            Input::Stdin | Input::Body { .. } => {}
         }
         Ok(())
     }

@@ -225,7 +225,9 @@ pub(crate) fn describe(server: &Server, entry: &Entry<Loaded>) -> Value {
         "name": component.name,
         "digest": component.digest,
         "size": component.size,
+        "shape": component.shape,
         "tools": tools,
+        "leftOut": component.left_out,
         "resources": component.library.resources.iter().map(|resource| json!({
             "uri": resource.uri,
             "name": resource.name,
@@ -330,7 +332,9 @@ pub(super) async fn install(
     let body = json!({
         "name": component.name,
         "digest": component.digest,
+        "shape": component.shape,
         "tools": tools,
+        "leftOut": component.left_out,
         "resources": component.library.resources.iter().map(|it| &it.uri).collect::<Vec<_>>(),
         "templates": component.library.templates.iter().map(|it| &it.uri_template).collect::<Vec<_>>(),
         "prompts": component.library.prompts.iter().map(|it| &it.name).collect::<Vec<_>>(),

@@ -330,11 +330,9 @@ impl Server {
         let library = &entry.payload.library;
         let (task_mode, output_schema, turns) = match &target {
             Target::Tool { name, .. } => {
-                let tools = &entry.component.tools;
-                let (Some(ready), Some(described)) = (
-                    entry.payload.tool(name),
-                    tools.iter().find(|known| known.name == *name),
-                ) else {
+                let described = entry.component.tool(name);
+                let ready = described.and_then(|tool| entry.payload.tool(&tool.name));
+                let (Some(ready), Some(described)) = (ready, described) else {
                     return Err(CannotResume::Never(
                         RunReason::HostFault,
                         format!("its component has no tool {name:?} any more"),

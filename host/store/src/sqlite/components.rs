@@ -1,7 +1,7 @@
 //! The statements about components.
 
 use async_trait::async_trait;
-use longshore_catalog::component::{Component, Digest, Name};
+use longshore_catalog::component::{Component, Digest, LeftOut, Name, Shape};
 use longshore_catalog::library::Library;
 use longshore_catalog::store::{ComponentStore, Installed, StoreError};
 use longshore_catalog::tool::Tool;
@@ -16,6 +16,10 @@ use super::rows::{count, int};
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Meta {
     tools: Vec<Tool>,
+    #[serde(default)]
+    shape: Shape,
+    #[serde(default)]
+    left_out: Vec<LeftOut>,
     #[serde(default)]
     library: Library,
     imports: Vec<String>,
@@ -106,6 +110,8 @@ fn keep(db: &Connection, component: Component, bytes: &[u8]) -> Result<bool, Tro
         digest,
         size,
         tools,
+        shape,
+        left_out,
         library,
         imports,
         manifest,
@@ -114,6 +120,8 @@ fn keep(db: &Connection, component: Component, bytes: &[u8]) -> Result<bool, Tro
     } = component;
     let meta = Meta {
         tools,
+        shape,
+        left_out,
         library,
         imports,
         manifest,
@@ -211,6 +219,8 @@ fn installed_row(row: &rusqlite::Row<'_>) -> Result<Component, Trouble> {
     let meta: String = row.get(4)?;
     let Meta {
         tools,
+        shape,
+        left_out,
         library,
         imports,
         manifest,
@@ -223,6 +233,8 @@ fn installed_row(row: &rusqlite::Row<'_>) -> Result<Component, Trouble> {
         digest: Digest::from_stored(digest),
         size: count(row.get(3)?)?,
         tools,
+        shape,
+        left_out,
         library,
         imports,
         manifest,

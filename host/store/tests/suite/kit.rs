@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longshore_catalog::component::{Component, Digest};
+use longshore_catalog::component::{Component, Digest, LeftOut, Shape};
 use longshore_catalog::library::{Argument, Library, Prompt, Resource};
 use longshore_catalog::store::ComponentStore;
 use longshore_catalog::tool::{Requirement, TaskMode, Tool};
@@ -299,6 +299,11 @@ pub(crate) fn component(name: &str, bytes: &[u8]) -> Component {
         digest: Digest::of(bytes),
         size: bytes.len() as u64,
         tools: vec![tool],
+        shape: Shape::Library,
+        left_out: vec![LeftOut {
+            function: "a:b/c#d".to_owned(),
+            why: "it is async".to_owned(),
+        }],
         library,
         imports: vec!["wasi:cli/stdout@0.2.6".to_owned()],
         manifest: Some("cleanup = false".to_owned()),
