@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Answer, AskError, Question};
-use crate::http::{Outcome, Sent};
+use crate::http::{Failure, Outcome, Sent};
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,7 +149,7 @@ impl What {
             Self::Sent { sent, .. } => sent.method.len() + sent.url.len(),
             Self::Came { outcome, .. } => match outcome {
                 Ok(response) => response.bytes(),
-                Err(failure) => failure.bytes(),
+                Err(_) => Failure::BYTES,
             },
         }
     }

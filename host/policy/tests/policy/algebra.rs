@@ -101,6 +101,7 @@ fn secrets(chance: &mut Chance) -> Vec<Secret> {
                 name: name.parse().unwrap(),
                 hosts: vec![chance.one(&PATTERNS[..7]).parse().unwrap()],
                 kind: chance.one(&[Kind::Bearer, Kind::Basic]).clone(),
+                plain: false,
             });
         }
     }
