@@ -53,7 +53,7 @@ pub enum Failure {
     #[error("the name cannot be resolved")]
     DnsError,
     /// It leads where nobody is to be reached.
-    #[error("it leads to {0}, which is not dialled")]
+    #[error("it leads where nobody is to be reached: {0}")]
     AddressProhibited(String),
     /// Nobody takes the connection.
     #[error("the connection is refused")]
@@ -94,13 +94,16 @@ pub enum Failure {
     /// The guest let go of it before it was complete.
     #[error("its body was never finished")]
     Unfinished,
+    /// It carries a secret, and everybody on the way could read it.
+    #[error(
+        "it carries secret {0}, which is sent over https only: whoever granted it can say `plain = true` of it"
+    )]
+    PlainSecret(String),
 }
 
 impl Failure {
-    pub(crate) fn bytes(&self) -> usize {
-        const TEXT: usize = 200;
-        TEXT
-    }
+    /// The most memory that one takes, besides its own size: what it quotes is short.
+    pub(crate) const BYTES: usize = 200;
 }
 
 /// Bytes that several hold, written as such and not one by one.
@@ -131,15 +134,4 @@ impl<'de> Deserialize<'de> for Blob {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         crate::record::Bytes::deserialize(deserializer).map(|bytes| Self::from(bytes.0))
     }
-}
-
-/// What somebody decided about an exchange whose outcome nobody knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Choice {
-    /// It is sent again.
-    SendAgain,
-    /// The guest is told that its outcome is not known.
-    Tell,
-    /// The run ends.
-    End,
 }

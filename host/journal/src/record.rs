@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Answer, AskError, Question};
-use crate::http::{Outcome, Sent};
+use crate::http::{Failure, Outcome, Sent};
 use crate::values;
 
 /// One record.
@@ -168,7 +168,7 @@ impl What {
             Self::Sent { sent, .. } => sent.method.len() + sent.url.len(),
             Self::Came { outcome, .. } => match outcome {
                 Ok(response) => response.bytes(),
-                Err(failure) => failure.bytes(),
+                Err(_) => Failure::BYTES,
             },
             Self::Found { outcome, .. } => match outcome {
                 Ok(found) => found.bytes(),

@@ -57,7 +57,9 @@ impl fmt::Display for Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undialled {
     /// It is not public, and no rule names its network.
-    #[error("{address} is {kind}, which only a grant that names its network opens")]
+    #[error(
+        "{address} is {kind}, which is dialled only if a rule of the grant names it: networks = [\"{address}\"]"
+    )]
     NotPublic {
         /// The address, without what it was wrapped in.
         address: IpAddr,

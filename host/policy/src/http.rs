@@ -28,6 +28,18 @@ pub enum InDoubt {
     Resend,
 }
 
+impl InDoubt {
+    /// How much happens that nobody was asked about, from nothing to the most.
+    fn freedom(self) -> u8 {
+        match self {
+            Self::Fail => 0,
+            Self::Ask => 1,
+            Self::Tell => 2,
+            Self::Resend => 3,
+        }
+    }
+}
+
 impl fmt::Display for InDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -221,15 +233,8 @@ impl Rule {
     }
 
     /// Whether sending it once more changes nothing, as far as anybody can know.
-    #[must_use]
-    pub fn is_read(&self, method: &Method) -> bool {
+    fn is_read(&self, method: &Method) -> bool {
         !self.treat_as_write && READS.contains(&method.as_str())
-    }
-
-    /// What becomes of a request of this rule that is in doubt.
-    #[must_use]
-    pub fn in_doubt(&self) -> InDoubt {
-        self.in_doubt.unwrap_or_default()
     }
 }
 
@@ -282,52 +287,67 @@ pub enum Denied {
     },
 }
 
-/// The first rule that a request fits.
-pub fn verdict<'r>(rules: &'r [Rule], target: &Target) -> Result<&'r Rule, Denied> {
+/// What the rules that a request fits say of it together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permit {
+    /// Whether sending it once more may change something.
+    pub is_write: bool,
+    /// What becomes of it if it is in doubt.
+    pub in_doubt: InDoubt,
+    /// Networks that are not public and may be dialled all the same.
+    pub networks: Vec<Network>,
+}
+
+/// Whether a request may be sent, and how.
+///
+/// Every rule that it fits has its word, and in no order: what any of them opens is open, and where any of them is
+/// careful care is taken. So a rule cannot hide another one, and of what an operator is careful about a manifest can
+/// talk nobody out: whichever of its own rules meet one of his, they all carry it.
+pub fn verdict(rules: &[Rule], target: &Target) -> Result<Permit, Denied> {
+    let fits = |rule: &&Rule| {
+        rule.host.holds(&target.authority.host)
+            && rule.scheme == target.scheme
+            && rule.port.holds(target.authority.port)
+            && rule.methods.holds(&target.method)
+    };
+    let fitting: Vec<&Rule> = rules.iter().filter(fits).collect();
+    if fitting.is_empty() {
+        return Err(denied(rules, target));
+    }
+    let said = fitting.iter().filter_map(|rule| rule.in_doubt);
+    let networks = fitting.iter().flat_map(|rule| &rule.networks);
+    Ok(Permit {
+        is_write: fitting.iter().any(|rule| !rule.is_read(&target.method)),
+        in_doubt: said.min_by_key(|said| said.freedom()).unwrap_or_default(),
+        networks: networks.copied().collect(),
+    })
+}
+
+/// Why none of the rules lets it be sent: the nearest miss is the one to be told of.
+fn denied(rules: &[Rule], target: &Target) -> Denied {
     let Target {
         scheme,
         authority: Authority { host, port },
         method,
     } = target;
-    // The nearest miss is the one to be told of.
-    let mut denied = if rules.is_empty() {
+    let of_host: Vec<&Rule> = rules.iter().filter(|rule| rule.host.holds(host)).collect();
+    let of_scheme = || of_host.iter().filter(|rule| rule.scheme == *scheme);
+    let host = host.to_string();
+    if rules.is_empty() {
         Denied::Nothing
+    } else if of_host.is_empty() {
+        Denied::Host(host)
+    } else if of_scheme().next().is_none() {
+        Denied::Scheme {
+            host,
+            scheme: *scheme,
+        }
+    } else if !of_scheme().any(|rule| rule.port.holds(*port)) {
+        Denied::Port { host, port: *port }
     } else {
-        Denied::Host(host.to_string())
-    };
-    let mut nearest = 0;
-    for rule in rules.iter().filter(|rule| rule.host.holds(host)) {
-        let host = || host.to_string();
-        let (near, miss) = if rule.scheme != *scheme {
-            (
-                1,
-                Denied::Scheme {
-                    host: host(),
-                    scheme: *scheme,
-                },
-            )
-        } else if !rule.port.holds(*port) {
-            (
-                2,
-                Denied::Port {
-                    host: host(),
-                    port: *port,
-                },
-            )
-        } else if rule.methods.holds(method) {
-            return Ok(rule);
-        } else {
-            (
-                3,
-                Denied::Method {
-                    host: host(),
-                    method: method.clone(),
-                },
-            )
-        };
-        if near > nearest {
-            (nearest, denied) = (near, miss);
+        Denied::Method {
+            host,
+            method: method.clone(),
         }
     }
-    Err(denied)
 }

@@ -69,6 +69,7 @@ pub(crate) const SECRET: Shape = Shape::Table(&[
     ("hosts", Shape::List(&Shape::Value)),
     ("kind", Shape::Value),
     ("header", Shape::Value),
+    ("plain", Shape::Value),
 ]);
 const SHAPE: Shape = Shape::Table(&[
     ("http", Shape::List(&RULE)),
@@ -87,6 +88,12 @@ impl Manifest {
         if manifest.http.iter().any(|rule| !rule.networks.is_empty()) {
             return Err(Fault(
                 "a manifest cannot name networks: which are opened is the operator's to say"
+                    .to_owned(),
+            ));
+        }
+        if manifest.secrets.iter().any(|secret| secret.plain) {
+            return Err(Fault(
+                "a manifest cannot say `plain`: whether a secret may be read on its way is the operator's to say"
                     .to_owned(),
             ));
         }

@@ -9,7 +9,7 @@ use crate::dirs::Mount;
 use crate::document::Fault;
 use crate::env::EnvName;
 use crate::grant::Grant;
-use crate::http::{Denied, Rule, Target, verdict};
+use crate::http::{Denied, Permit, Rule, Target, verdict};
 use crate::limits::Limits;
 use crate::manifest::Manifest;
 use crate::pattern::HostPattern;
@@ -33,6 +33,29 @@ pub struct Policy {
     pub limits: Limits,
     /// Whether it gets time to clean up when it is cancelled.
     pub cleanup: bool,
+}
+
+/// Rules that are in force at most. A manifest and a grant may each have so many that every pair of them would be too
+/// many to keep with each task and to look through for each request.
+pub const MOST_RULES: usize = 1024;
+
+/// The requests of both, each rule once. Of more than may be there are none: which were left out would be anybody's
+/// guess, and one of them may be the careful one.
+fn common(granted: &[Rule], asked: &[Rule]) -> Vec<Rule> {
+    let pairs = granted
+        .iter()
+        .flat_map(|granted| asked.iter().filter_map(|asked| Rule::meet(granted, asked)));
+    let mut rules: Vec<Rule> = Vec::new();
+    for rule in pairs {
+        if rules.contains(&rule) {
+            continue;
+        }
+        if rules.len() == MOST_RULES {
+            return Vec::new();
+        }
+        rules.push(rule);
+    }
+    rules
 }
 
 /// The one version that there is; a row of another is refused as a whole.
@@ -135,12 +158,9 @@ impl Policy {
             // It describes a program and is nothing that a run has.
             usage: _,
         } = most;
-        let rules = self.http.iter();
         Self {
             version: Version,
-            http: rules
-                .flat_map(|granted| http.iter().filter_map(|asked| Rule::meet(granted, asked)))
-                .collect(),
+            http: common(&self.http, http),
             dirs: self
                 .dirs
                 .iter()
@@ -161,8 +181,8 @@ impl Policy {
         }
     }
 
-    /// The rule that lets a request be sent.
-    pub fn verdict(&self, target: &Target) -> Result<&Rule, Denied> {
+    /// Whether a request may be sent, and how.
+    pub fn verdict(&self, target: &Target) -> Result<Permit, Denied> {
         verdict(&self.http, target)
     }
 

@@ -110,6 +110,8 @@ pub struct Secret {
     pub hosts: Vec<HostPattern>,
     /// How.
     pub kind: Kind,
+    /// Whether it is sent unencrypted as well, where everybody on the way can read it. Loopback has nobody on the way.
+    pub plain: bool,
 }
 
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
@@ -130,6 +132,8 @@ struct Written {
     kind: Word,
     #[serde(skip_serializing_if = "Option::is_none")]
     header: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    plain: bool,
 }
 
 /// Headers that say what a request is or where it goes.
@@ -153,6 +157,7 @@ impl TryFrom<Written> for Secret {
             hosts,
             kind,
             header,
+            plain,
         } = written;
         let named = || name.to_string();
         if hosts.is_empty() {
@@ -180,7 +185,12 @@ impl TryFrom<Written> for Secret {
                 Kind::Header(lower)
             }
         };
-        Ok(Self { name, hosts, kind })
+        Ok(Self {
+            name,
+            hosts,
+            kind,
+            plain,
+        })
     }
 }
 
@@ -196,6 +206,7 @@ impl From<Secret> for Written {
             hosts: secret.hosts,
             kind,
             header,
+            plain: secret.plain,
         }
     }
 }
@@ -207,7 +218,8 @@ impl Secret {
         self.hosts.iter().any(|pattern| pattern.holds(host))
     }
 
-    /// What of it was asked for: the same name, sent in the same way, to the hosts of both.
+    /// What of it was asked for: the same name, sent in the same way, to the hosts of both. Whether it may travel plain
+    /// is for its owner to say, who is not the one who asks.
     #[must_use]
     pub fn meet(&self, asked: &[Self]) -> Option<Self> {
         let asked = asked.iter().find(|asked| asked.name == self.name)?;
@@ -230,6 +242,10 @@ impl fmt::Display for Secret {
             Kind::Basic => "as user and password".to_owned(),
             Kind::Header(header) => format!("as {header}"),
         };
-        write!(f, "{} to {} {how}", self.name, hosts.join(", "))
+        write!(f, "{} to {} {how}", self.name, hosts.join(", "))?;
+        if self.plain {
+            f.write_str(", unencrypted as well")?;
+        }
+        Ok(())
     }
 }

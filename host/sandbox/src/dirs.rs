@@ -2,7 +2,7 @@
 //!
 //! The engine's own file system keeps a guest below the directory that it was given, whatever paths and links there
 //! are. What it does not keep away are things in it that only look like files: to open a pipe that nobody writes
-//! to takes a thread for ever, and a device is no file at all.
+//! to takes a thread for ever, and a device is no file at all. So what is opened is opened here.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use tokio::sync::Semaphore;
 use wasmtime::component::{Linker, Resource};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::WasiFilesystemView as _;
-use wasmtime_wasi::p2::FsError;
+use wasmtime_wasi::filesystem::{Dir, File};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     Descriptor, DescriptorFlags, DescriptorType, DirectoryEntryStream, ErrorCode,
     HostDescriptor as _, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+use wasmtime_wasi::{FsPerms, OpenMode, WasiCtxBuilder};
 
 use crate::host::State;
 
@@ -209,18 +209,240 @@ async fn open_at(
         // What is not there may be made, and whatever else is wrong the next one says.
         Err(_) => DescriptorType::RegularFile,
     };
-    let opened = match found {
-        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {
-            files.open_at(again(), at, path, how, flags).await
-        }
+    // Opening a device may already do something.
+    match found {
+        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {}
         DescriptorType::Unknown
         | DescriptorType::BlockDevice
         | DescriptorType::CharacterDevice
         | DescriptorType::Fifo
-        | DescriptorType::Socket => Err(FsError::from(ErrorCode::NotPermitted)),
+        | DescriptorType::Socket => return Ok((Err(ErrorCode::NotPermitted),)),
+    }
+    let Descriptor::Dir(dir) = files.table.get(&on)? else {
+        return Ok((Err(ErrorCode::NotDirectory),));
     };
-    Ok((match opened {
-        Ok(opened) => Ok(opened),
-        Err(error) => Err(error.downcast()?),
+    let dir = dir.clone();
+    let opened = tokio::task::spawn_blocking(move || open_below(&dir, at, &path, how, flags));
+    Ok((match opened.await? {
+        Ok(opened) => Ok(files.table.push(opened)?),
+        Err(code) => Err(code),
     },))
+}
+
+/// How often a path is looked up while directories on its way are moved about.
+const TRIES: usize = 4;
+
+/// Opens a file or a directory below one that is open. The kernel itself keeps to what is below, and whatever has been
+/// put there since somebody looked, it does not wait: a pipe or a device is opened at most, seen for what it is, and
+/// closed.
+pub(crate) fn open_below(
+    dir: &Dir,
+    at: PathFlags,
+    path: &str,
+    how: OpenFlags,
+    flags: DescriptorFlags,
+) -> std::result::Result<Descriptor, ErrorCode> {
+    let synced = DescriptorFlags::FILE_INTEGRITY_SYNC
+        | DescriptorFlags::DATA_INTEGRITY_SYNC
+        | DescriptorFlags::REQUESTED_WRITE_SYNC;
+    if flags.intersects(synced) {
+        return Err(ErrorCode::Unsupported);
+    }
+    let makes = OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE;
+    if how.contains(OpenFlags::DIRECTORY) && how.intersects(makes) {
+        return Err(ErrorCode::Invalid);
+    }
+    let changes = OpenFlags::CREATE | OpenFlags::TRUNCATE;
+    let writes = flags.contains(DescriptorFlags::WRITE) || how.intersects(changes);
+    let reads = flags.contains(DescriptorFlags::READ) || !flags.contains(DescriptorFlags::WRITE);
+    if writes && dir.perms == FsPerms::ReadOnly {
+        return Err(ErrorCode::NotPermitted);
+    }
+    let mut mode = OpenMode::empty();
+    mode.set(OpenMode::READ, reads);
+    mode.set(OpenMode::WRITE, writes);
+    let mut oflags = match (reads, writes) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        (_, false) => OFlags::RDONLY,
+    };
+    oflags |= OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    oflags.set(OFlags::CREATE, how.contains(OpenFlags::CREATE));
+    oflags.set(
+        OFlags::EXCL,
+        how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE),
+    );
+    oflags.set(OFlags::TRUNC, how.contains(OpenFlags::TRUNCATE));
+    oflags.set(OFlags::DIRECTORY, how.contains(OpenFlags::DIRECTORY));
+    oflags.set(OFlags::NOFOLLOW, !at.contains(PathFlags::SYMLINK_FOLLOW));
+    let made = if how.contains(OpenFlags::CREATE) {
+        Mode::from_raw_mode(0o666)
+    } else {
+        Mode::empty()
+    };
+    let below = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let mut tries = 0;
+    let file = loop {
+        tries += 1;
+        match openat2(&*dir.dir, path, oflags, made, below) {
+            Ok(file) => break std::fs::File::from(file),
+            Err(Errno::AGAIN) if tries < TRIES => {}
+            // It leads out.
+            Err(Errno::XDEV) => return Err(ErrorCode::NotPermitted),
+            // Nobody reads that pipe, or it is a socket.
+            Err(Errno::NXIO) => return Err(ErrorCode::NotPermitted),
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+    };
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        Ok(Descriptor::Dir(Dir::new(file, dir.perms, mode, false)))
+    } else if kind.is_file() {
+        Ok(Descriptor::File(File::new(file, dir.perms, mode, false)))
+    } else {
+        Err(ErrorCode::NotPermitted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{FileType, mknodat};
+
+    use super::*;
+
+    /// A directory with one thing of each kind, and something beside it.
+    fn tree() -> (tempfile::TempDir, Dir) {
+        let whole = tempfile::tempdir().unwrap();
+        let path = |name: &str| whole.path().join(name);
+        std::fs::create_dir_all(path("in/deep")).unwrap();
+        std::fs::write(path("in/note"), "note").unwrap();
+        std::fs::write(path("canary"), "canary").unwrap();
+        std::fs::hard_link(path("in/note"), path("in/same")).unwrap();
+        mknodat(
+            CWD,
+            path("in/pipe"),
+            FileType::Fifo,
+            Mode::RUSR | Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        std::os::unix::net::UnixListener::bind(path("in/socket")).unwrap();
+        symlink("note", path("in/near")).unwrap();
+        symlink("../canary", path("in/up")).unwrap();
+        symlink(path("canary"), path("in/absolute")).unwrap();
+        symlink("/dev/null", path("in/device")).unwrap();
+        symlink("/proc/self/root", path("in/magic")).unwrap();
+        symlink("loop", path("in/loop")).unwrap();
+        let dir = std::fs::File::open(path("in")).unwrap();
+        let dir = Dir::new(dir, FsPerms::ReadWrite, OpenMode::READ, false);
+        (whole, dir)
+    }
+
+    const FOLLOW: PathFlags = PathFlags::SYMLINK_FOLLOW;
+    const READ: DescriptorFlags = DescriptorFlags::READ;
+    const WRITE: DescriptorFlags = DescriptorFlags::WRITE;
+
+    #[test]
+    fn what_is_opened_is_a_file_or_directory_below_and_nothing_is_waited_for() {
+        let (_whole, dir) = tree();
+        let none = OpenFlags::empty();
+        let stay = PathFlags::empty();
+        let rows = [
+            ("note", FOLLOW, none, READ, Ok("file")),
+            ("deep/../note", FOLLOW, none, READ, Ok("file")),
+            ("same", FOLLOW, none, WRITE, Ok("file")),
+            ("near", FOLLOW, none, READ, Ok("file")),
+            ("near", stay, none, READ, Err(ErrorCode::Loop)),
+            (".", FOLLOW, none, READ, Ok("directory")),
+            ("deep", FOLLOW, OpenFlags::DIRECTORY, READ, Ok("directory")),
+            (
+                "note",
+                FOLLOW,
+                OpenFlags::DIRECTORY,
+                READ,
+                Err(ErrorCode::NotDirectory),
+            ),
+            ("deep", FOLLOW, none, WRITE, Err(ErrorCode::IsDirectory)),
+            ("new", FOLLOW, none, READ, Err(ErrorCode::NoEntry)),
+            ("new", FOLLOW, OpenFlags::CREATE, READ, Ok("file")),
+            (
+                "new",
+                FOLLOW,
+                OpenFlags::CREATE | OpenFlags::EXCLUSIVE,
+                WRITE,
+                Err(ErrorCode::Exist),
+            ),
+            ("new", FOLLOW, OpenFlags::TRUNCATE, WRITE, Ok("file")),
+            ("", FOLLOW, none, READ, Err(ErrorCode::NoEntry)),
+            ("..", FOLLOW, none, READ, Err(ErrorCode::NotPermitted)),
+            (
+                "../canary",
+                FOLLOW,
+                none,
+                READ,
+                Err(ErrorCode::NotPermitted),
+            ),
+            (
+                "/etc/passwd",
+                FOLLOW,
+                none,
+                READ,
+                Err(ErrorCode::NotPermitted),
+            ),
+            ("up", FOLLOW, none, READ, Err(ErrorCode::NotPermitted)),
+            (
+                "up",
+                FOLLOW,
+                OpenFlags::TRUNCATE,
+                WRITE,
+                Err(ErrorCode::NotPermitted),
+            ),
+            ("absolute", FOLLOW, none, READ, Err(ErrorCode::NotPermitted)),
+            ("device", FOLLOW, none, READ, Err(ErrorCode::NotPermitted)),
+            ("magic", FOLLOW, none, READ, Err(ErrorCode::NotPermitted)),
+            ("loop", FOLLOW, none, READ, Err(ErrorCode::Loop)),
+            // Without a writer, without a reader, and with both at its own end.
+            ("pipe", FOLLOW, none, READ, Err(ErrorCode::NotPermitted)),
+            ("pipe", FOLLOW, none, WRITE, Err(ErrorCode::NotPermitted)),
+            (
+                "pipe",
+                FOLLOW,
+                none,
+                READ | WRITE,
+                Err(ErrorCode::NotPermitted),
+            ),
+            ("socket", FOLLOW, none, READ, Err(ErrorCode::NotPermitted)),
+        ];
+        for (path, at, how, flags, expected) in rows {
+            let opened = open_below(&dir, at, path, how, flags);
+            let seen = opened.map(|opened| match opened {
+                Descriptor::File(_) => "file",
+                Descriptor::Dir(_) => "directory",
+            });
+            assert_eq!(
+                seen.map_err(|code| code.name()),
+                expected.map_err(|code| code.name()),
+                "{path} {at:?} {how:?} {flags:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_looked_at_is_opened_for_nothing_else() {
+        let (_whole, mut dir) = tree();
+        dir.perms = FsPerms::ReadOnly;
+        let none = OpenFlags::empty();
+        assert!(open_below(&dir, FOLLOW, "note", none, READ).is_ok());
+        let changes = [
+            (none, WRITE),
+            (OpenFlags::CREATE, READ),
+            (OpenFlags::TRUNCATE, READ),
+        ];
+        for (how, flags) in changes {
+            let refused = open_below(&dir, FOLLOW, "note", how, flags);
+            assert!(matches!(refused, Err(ErrorCode::NotPermitted)), "{how:?}");
+        }
+    }
 }

@@ -269,8 +269,9 @@ fn error(failure: &Failure) -> Error {
         Failure::BodyTooLarge(most) => Error::HttpResponseBodySize(Some(*most)),
         Failure::Protocol => Error::HttpProtocolError,
         Failure::ConnectionLimit => Error::ConnectionLimitReached,
-        Failure::Secret(_) | Failure::OutcomeUnknown | Failure::Unfinished => {
-            Error::InternalError(Some(failure.to_string()))
-        }
+        Failure::Secret(_)
+        | Failure::OutcomeUnknown
+        | Failure::Unfinished
+        | Failure::PlainSecret(_) => Error::InternalError(Some(failure.to_string())),
     }
 }

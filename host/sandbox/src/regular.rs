@@ -19,6 +19,17 @@ pub fn open(path: &Path) -> io::Result<File> {
     only(options.read(true).custom_flags(no_waiting()).open(path)?)
 }
 
+/// The same of what stands at that very path: a link at its end is not followed.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_itself(path: &Path) -> io::Result<File> {
+    let flags = no_waiting() | i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let mut options = OpenOptions::new();
+    only(options.read(true).custom_flags(flags).open(path)?)
+}
+
 /// The same of a file in a directory that is open.
 pub(crate) fn open_in(dir: &Dir, name: &str) -> io::Result<File> {
     let mut options = cap_std::fs::OpenOptions::new();

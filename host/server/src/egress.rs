@@ -15,14 +15,15 @@ mod tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use longshore_journal::http::{Failure, Outcome};
 use longshore_sandbox::outside::Outgoing;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
+use self::exchange::Ready;
 use self::resolve::{Resolve, System};
 use self::tls::Roots;
 use self::vault::Vault;
@@ -76,14 +77,16 @@ impl Egress {
     }
 
     async fn exchange(&self, call: &str, outgoing: Outgoing) -> Outcome {
-        let request = exchange::request(call, &outgoing, &self.vault)?;
-        let connect = Duration::from_millis(outgoing.bounds.connect_ms);
+        let Ready { request, guarded } = exchange::request(call, &outgoing, &self.vault)?;
+        let until = Instant::now() + Duration::from_millis(outgoing.bounds.connect_ms);
         // Held until the connection is gone.
-        let _place = timeout(connect, self.places.acquire())
+        let _place = timeout_at(until, self.places.acquire())
             .await
             .map_err(|_| Failure::ConnectionLimit)?
             .map_err(|_| Failure::ConnectionLimit)?;
-        let connection = self.connect(&outgoing).await?;
+        let connection = self
+            .connect(call, &outgoing, guarded.as_ref(), until)
+            .await?;
         exchange::exchange(connection, request, &outgoing).await
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use longshore_tests::guests;
 use longshore_tests::mcp::Client;
 use longshore_tests::process::{Options, Server};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -259,6 +259,39 @@ async fn what_only_looks_like_a_file_is_not_opened_and_holds_nobody_up() {
         client.call("environment", json!({})).await["content"][0]["text"],
         "{}"
     );
+    server.until_live(0, Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_becomes_a_pipe_while_it_is_opened_holds_nobody_up() {
+    let tree = Tree::new();
+    let server = served(&tree).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let swapping = {
+        let (is_over, note, fifo) = (
+            Arc::clone(&is_over),
+            tree.path("inside/note"),
+            tree.path("inside/fifo"),
+        );
+        tokio::task::spawn_blocking(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                renameat_with(CWD, &note, CWD, &fifo, RenameFlags::EXCHANGE)
+                    .expect("both are there");
+            }
+        })
+    };
+    let mut opened = 0;
+    for _ in 0..400 {
+        let said = touch(&server, "read", "/data/note", "").await;
+        assert!(
+            said == "read inside" || said.starts_with("refused: "),
+            "{said}"
+        );
+        opened += usize::from(said == "read inside");
+    }
+    is_over.store(true, Ordering::Relaxed);
+    swapping.await.expect("it swaps to its end");
+    assert!(opened > 0, "it was never a file");
     server.until_live(0, Duration::from_secs(10)).await;
 }
 

@@ -6,11 +6,11 @@ use longshore_policy::authority::{Authority, Scheme};
 use longshore_policy::dirs::{Access, Asked, Mount};
 use longshore_policy::env::EnvName;
 use longshore_policy::grant::Grant;
-use longshore_policy::http::{Rule, Target};
+use longshore_policy::http::{InDoubt, Rule, Target};
 use longshore_policy::limits::{BOUNDS, Limits, Named};
 use longshore_policy::manifest::Manifest;
 use longshore_policy::pattern::HostPattern;
-use longshore_policy::policy::{Policy, Tenant};
+use longshore_policy::policy::{MOST_RULES, Policy, Tenant};
 use longshore_policy::secrets::{Kind, Secret};
 
 /// Chance that comes again.
@@ -101,6 +101,7 @@ fn secrets(chance: &mut Chance) -> Vec<Secret> {
                 name: name.parse().unwrap(),
                 hosts: vec![chance.one(&PATTERNS[..7]).parse().unwrap()],
                 kind: chance.one(&[Kind::Bearer, Kind::Basic]).clone(),
+                plain: false,
             });
         }
     }
@@ -161,31 +162,35 @@ fn tenant(chance: &mut Chance) -> Tenant {
     }
 }
 
+/// Requests of every kind, of which each rule here lets some be sent.
+fn targets() -> impl Iterator<Item = Target> {
+    let schemes = [Scheme::Http, Scheme::Https];
+    let places = HOSTS
+        .iter()
+        .flat_map(move |host| schemes.map(|scheme| (host, scheme)));
+    let ports = places.flat_map(|place| ["", ":81"].map(|port| (place, port)));
+    let all = ports.flat_map(|place| ["GET", "POST", "PUT"].map(|method| (place, method)));
+    all.map(|(((host, scheme), port), method)| Target {
+        scheme,
+        authority: Authority::read(scheme, &format!("{host}{port}")).unwrap(),
+        method: method.parse().unwrap(),
+    })
+}
+
 /// Everything that a policy allows, one by one.
 fn allows(policy: &Policy) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
-    for (host, scheme) in HOSTS
-        .iter()
-        .flat_map(|host| [(host, Scheme::Http), (host, Scheme::Https)])
-    {
-        for (port, method) in ["", ":81"]
-            .iter()
-            .flat_map(|port| [(port, "GET"), (port, "POST"), (port, "PUT")])
-        {
-            let authority = Authority::read(scheme, &format!("{host}{port}")).unwrap();
-            let shown = format!("{method} {scheme}://{authority}");
-            let method = method.parse().unwrap();
-            if policy
-                .verdict(&Target {
-                    scheme,
-                    authority,
-                    method,
-                })
-                .is_ok()
-            {
-                all.insert(shown);
-            }
+    for target in targets() {
+        if policy.verdict(&target).is_ok() {
+            let Target {
+                scheme,
+                authority,
+                method,
+            } = target;
+            all.insert(format!("{method} {scheme}://{authority}"));
         }
+    }
+    for host in HOSTS {
         for secret in &policy.secrets {
             let to = longshore_policy::authority::Host::read(host).unwrap();
             if secret.is_for(&to) {
@@ -364,6 +369,59 @@ fn narrowing_what_goes_in_never_widens_what_comes_out() {
         narrowed_by > 100,
         "chance has narrowed too little: {narrowed_by}"
     );
+}
+
+#[test]
+fn a_manifest_talks_nobody_out_of_being_careful() {
+    let own = Limits::default();
+    let open = Tenant::default();
+    let mut tried = 0;
+    for seed in 0..ROUNDS {
+        let mut chance = Chance::new(seed);
+        let mut granted = grant(&mut chance);
+        for rule in &mut granted.http {
+            rule.treat_as_write = chance.is_so();
+            rule.in_doubt = Some([InDoubt::Fail, InDoubt::Resend][chance.below(2)]);
+        }
+        let asked = manifest(&mut chance);
+        let alone = Policy::in_force(None, &granted, &open, &own);
+        let within = Policy::in_force(Some(&asked), &granted, &open, &own);
+        for target in targets() {
+            let Ok(permit) = within.verdict(&target) else {
+                continue;
+            };
+            let careful = alone.verdict(&target).expect("it is within");
+            assert!(
+                permit.is_write || !careful.is_write,
+                "seed {seed}: {target:?}"
+            );
+            assert_eq!(permit.in_doubt, careful.in_doubt, "seed {seed}: {target:?}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 500, "chance has tried too few: {tried}");
+}
+
+#[test]
+fn rules_in_force_have_a_bound_and_none_is_left_out() {
+    let own = Limits::default();
+    let rule =
+        |host: &str, methods: &str| format!("[[http]]\nhost = \"{host}\"\nmethods = [{methods}]\n");
+    // Each of these meets each of those.
+    let granted = (0..32).map(|n| rule("*.example.org", &format!("\"GET\", \"M{n}\"")));
+    let granted: String = granted.collect();
+    let asked = |rules: usize| {
+        let rules = (0..rules).map(|n| rule(&format!("h{n}.example.org"), "\"*\""));
+        Manifest::of_toml(&rules.collect::<String>()).unwrap()
+    };
+    let grant = Grant::of_toml(&granted).unwrap();
+    let in_force = |rules| Policy::in_force(Some(&asked(rules)), &grant, &Tenant::default(), &own);
+    assert_eq!(in_force(32).http.len(), MOST_RULES);
+    assert!(in_force(33).http.is_empty());
+    // The same twice is one.
+    let twice = Grant::of_toml(&format!("{granted}{granted}")).unwrap();
+    let policy = Policy::in_force(Some(&asked(32)), &twice, &Tenant::default(), &own);
+    assert_eq!(policy.http.len(), MOST_RULES);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which requests are sent, and by which rule.
 
 use longshore_policy::authority::{Authority, Scheme};
-use longshore_policy::http::{Denied, InDoubt, Rule, Target, verdict};
+use longshore_policy::http::{Denied, InDoubt, Permit, Rule, Target, verdict};
 
 fn target(method: &str, url: &str) -> Result<Target, Denied> {
     let (scheme, authority) = url.split_once("://").unwrap();
@@ -17,9 +17,8 @@ fn rules(texts: &[&str]) -> Vec<Rule> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-fn judged(rules: &[Rule], method: &str, url: &str) -> Result<String, Denied> {
-    let target = target(method, url)?;
-    verdict(rules, &target).map(ToString::to_string)
+fn judged(rules: &[Rule], method: &str, url: &str) -> Result<Permit, Denied> {
+    verdict(rules, &target(method, url)?)
 }
 
 #[test]
@@ -29,38 +28,31 @@ fn nothing_is_sent_that_no_rule_names() {
         "GET,POST https://*.example.org:8443",
         "* http://10.0.0.1",
     ]);
-    let first = "GET,HEAD,OPTIONS https://api.example.org";
-    let second = "GET,POST https://*.example.org:8443";
-    let third = "* http://10.0.0.1";
     for (method, url, expected) in [
-        ("GET", "https://api.example.org", Some(first)),
-        ("GET", "https://API.example.ORG.:443", Some(first)),
-        ("HEAD", "https://api.example.org", Some(first)),
-        ("POST", "https://api.example.org", None),
-        ("get", "https://api.example.org", None),
-        ("GET", "http://api.example.org", None),
-        ("GET", "http://api.example.org:443", None),
-        ("GET", "https://api.example.org:444", None),
-        ("GET", "https://api.example.org.evil.test", None),
-        ("GET", "https://example.org", None),
-        ("POST", "https://api.example.org:8443", Some(second)),
-        ("POST", "https://a.b.example.org:8443", Some(second)),
-        ("PUT", "https://a.b.example.org:8443", None),
-        ("BREW", "http://10.0.0.1", Some(third)),
-        ("BREW", "http://[::ffff:10.0.0.1]", Some(third)),
-        ("CONNECT", "http://10.0.0.1", None),
-        ("TRACE", "http://10.0.0.1", None),
-        ("trace", "http://10.0.0.1", None),
-        ("GET", "http://user@10.0.0.1", None),
-        ("GET", "http://0x0a.1", None),
-        ("GET", "http://167772161", None),
+        ("GET", "https://api.example.org", true),
+        ("GET", "https://API.example.ORG.:443", true),
+        ("HEAD", "https://api.example.org", true),
+        ("POST", "https://api.example.org", false),
+        ("get", "https://api.example.org", false),
+        ("GET", "http://api.example.org", false),
+        ("GET", "http://api.example.org:443", false),
+        ("GET", "https://api.example.org:444", false),
+        ("GET", "https://api.example.org.evil.test", false),
+        ("GET", "https://example.org", false),
+        ("POST", "https://api.example.org:8443", true),
+        ("POST", "https://a.b.example.org:8443", true),
+        ("PUT", "https://a.b.example.org:8443", false),
+        ("BREW", "http://10.0.0.1", true),
+        ("BREW", "http://[::ffff:10.0.0.1]", true),
+        ("CONNECT", "http://10.0.0.1", false),
+        ("TRACE", "http://10.0.0.1", false),
+        ("trace", "http://10.0.0.1", false),
+        ("GET", "http://user@10.0.0.1", false),
+        ("GET", "http://0x0a.1", false),
+        ("GET", "http://167772161", false),
     ] {
         let judged = judged(&rules, method, url);
-        assert_eq!(
-            judged.as_deref().ok(),
-            expected,
-            "{method} {url}: {judged:?}"
-        );
+        assert_eq!(judged.is_ok(), expected, "{method} {url}: {judged:?}");
     }
 }
 
@@ -173,14 +165,111 @@ fn rules_at_the_prompt_are_rules() {
 
 #[test]
 fn what_is_read_is_said_of_each_host() {
-    let mut rule: Rule = "* example.org".parse().unwrap();
-    let get = "GET".parse().unwrap();
-    assert!(rule.is_read(&get));
-    assert!(!rule.is_read(&"POST".parse().unwrap()));
-    assert!(!rule.is_read(&"get".parse().unwrap()));
-    rule.treat_as_write = true;
-    assert!(!rule.is_read(&get));
-    assert_eq!(rule.in_doubt(), InDoubt::Ask);
+    let mut rules = rules(&["* example.org"]);
+    let is_write = |rules: &[Rule], method: &str| {
+        let permit = judged(rules, method, "https://example.org").unwrap();
+        assert_eq!(permit.in_doubt, InDoubt::Ask);
+        permit.is_write
+    };
+    assert!(!is_write(&rules, "GET"));
+    assert!(is_write(&rules, "POST"));
+    assert!(is_write(&rules, "get"));
+    rules[0].treat_as_write = true;
+    assert!(is_write(&rules, "GET"));
+}
+
+/// A rule with a word of care, of freedom, or of nothing.
+fn said(text: &str, in_doubt: Option<InDoubt>, treat_as_write: bool, network: &str) -> Rule {
+    let networks = network.split_whitespace();
+    Rule {
+        in_doubt,
+        treat_as_write,
+        networks: networks.map(|network| network.parse().unwrap()).collect(),
+        ..text.parse().unwrap()
+    }
+}
+
+#[test]
+fn every_rule_that_is_fitted_has_its_word_whatever_their_order() {
+    use InDoubt::{Ask, Fail, Resend, Tell};
+    const ONE: &str = "GET https://a.example.org";
+    const ALL: &str = "* https://*.example.org";
+    let lax = || said(ALL, Some(Resend), false, "10.0.0.0/8");
+    let cases = [
+        // What is behind a rule that fits is looked at.
+        (vec![lax(), said(ONE, Some(Fail), true, "")], Fail, true),
+        (vec![lax(), said(ALL, Some(Tell), false, "")], Tell, false),
+        (vec![lax(), said(ONE, Some(Ask), false, "")], Ask, false),
+        (
+            vec![
+                said(ONE, Some(Ask), false, ""),
+                lax(),
+                said(ALL, Some(Fail), false, ""),
+            ],
+            Fail,
+            false,
+        ),
+        // Who says nothing has no word.
+        (vec![lax(), said(ONE, None, false, "")], Resend, false),
+        // Nor has whoever speaks of something else.
+        (
+            vec![
+                lax(),
+                said("POST https://a.example.org", Some(Fail), true, ""),
+            ],
+            Resend,
+            false,
+        ),
+        (
+            vec![
+                lax(),
+                said("GET http://a.example.org", Some(Fail), true, ""),
+            ],
+            Resend,
+            false,
+        ),
+        (
+            vec![
+                lax(),
+                said("GET https://b.example.org", Some(Fail), true, ""),
+            ],
+            Resend,
+            false,
+        ),
+        (
+            vec![
+                lax(),
+                said("GET https://a.example.org:81", Some(Fail), true, ""),
+            ],
+            Resend,
+            false,
+        ),
+    ];
+    for (mut rules, in_doubt, is_write) in cases {
+        for _ in 0..rules.len() {
+            let permit = judged(&rules, "GET", "https://a.example.org").unwrap();
+            let expected = Permit {
+                is_write,
+                in_doubt,
+                networks: vec!["10.0.0.0/8".parse().unwrap()],
+            };
+            assert_eq!(permit, expected, "{rules:?}");
+            rules.rotate_left(1);
+        }
+    }
+    let mut both = vec![lax(), said(ONE, None, false, "127.0.0.1")];
+    let open = judged(&both, "GET", "https://a.example.org")
+        .unwrap()
+        .networks;
+    assert_eq!(open.len(), 2, "what either opens is open");
+    both.pop();
+    assert_eq!(
+        judged(&both, "GET", "https://a.example.org")
+            .unwrap()
+            .networks
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -197,7 +286,8 @@ fn the_operator_has_the_first_word_on_what_is_in_doubt() {
         (Some(InDoubt::Tell), None, InDoubt::Tell),
     ] {
         let both = Rule::meet(&rule(granted, false), &rule(asked, true)).unwrap();
-        assert_eq!(both.in_doubt(), expected);
+        let permit = judged(std::slice::from_ref(&both), "GET", "https://example.org");
+        assert_eq!(permit.unwrap().in_doubt, expected);
         assert!(both.treat_as_write);
     }
 }

@@ -546,6 +546,7 @@ async fn every_failure_has_a_code_of_its_own_interface() {
         (Failure::Protocol, "HttpProtocolError"),
         (Failure::ConnectionLimit, "ConnectionLimitReached"),
         (Failure::Secret("token".into()), "secret token"),
+        (Failure::PlainSecret("token".into()), "https only"),
     ];
     for (failure, code) in cases {
         let Scene { mut state, .. } = granted(

@@ -1,11 +1,11 @@
 //! Connections: to the address that was judged, and to no other.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use longshore_journal::http::Failure;
 use longshore_policy::address::dialled;
 use longshore_policy::authority::{Host, Scheme};
+use longshore_policy::secrets::SecretName;
 use longshore_sandbox::outside::Outgoing;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -20,21 +20,34 @@ pub(super) enum Connection {
 }
 
 impl Egress {
-    pub(super) async fn connect(&self, outgoing: &Outgoing) -> Result<Connection, Failure> {
-        let until = Instant::now() + Duration::from_millis(outgoing.bounds.connect_ms);
-        let found = timeout_at(until, self.addresses(&outgoing.authority.host))
+    /// A connection, if there is one by then. One of the secrets that it is for may be named that nobody on the way is
+    /// to read.
+    pub(super) async fn connect(
+        &self,
+        call: &str,
+        outgoing: &Outgoing,
+        guarded: Option<&SecretName>,
+        until: Instant,
+    ) -> Result<Connection, Failure> {
+        let found = timeout_at(until, self.addresses(call, &outgoing.authority.host))
             .await
             .map_err(|_| Failure::DnsTimeout)??;
-        let judged = self.judged(&found, outgoing)?;
-        timeout_at(until, self.reach(&judged, outgoing))
+        let mut judged = self.judged(&found, outgoing)?;
+        if let (Scheme::Http, Some(secret)) = (outgoing.scheme, guarded) {
+            judged.retain(|address| address.ip().is_loopback());
+            if judged.is_empty() {
+                return Err(Failure::PlainSecret(secret.to_string()));
+            }
+        }
+        timeout_at(until, self.reach(&judged, outgoing, until))
             .await
             .map_err(|_| Failure::ConnectTimeout)?
     }
 
-    async fn addresses(&self, host: &Host) -> Result<Vec<IpAddr>, Failure> {
+    async fn addresses(&self, call: &str, host: &Host) -> Result<Vec<IpAddr>, Failure> {
         match host {
             Host::Address(address) => Ok(vec![*address]),
-            Host::Name(name) => match self.resolver.resolve(name.as_str()).await {
+            Host::Name(name) => match self.resolver.resolve(call, name.as_str()).await {
                 Ok(found) if !found.is_empty() => Ok(found),
                 Ok(_) | Err(_) => Err(Failure::DnsError),
             },
@@ -62,35 +75,42 @@ impl Egress {
         }
     }
 
-    /// The first of them that answers.
+    /// The first of them that answers. None of them may take more than its part of the time that is left, so that each
+    /// is tried (RFC 8305 has them overlap, which is quicker and costs a connection more).
     async fn reach(
         &self,
         judged: &[SocketAddr],
         outgoing: &Outgoing,
+        until: Instant,
     ) -> Result<Connection, Failure> {
         let mut failed = Failure::Refused;
-        for address in judged {
-            match TcpStream::connect(address).await {
-                Ok(stream) => {
-                    // What is sent is sent at once.
-                    stream.set_nodelay(true).map_err(|_| Failure::Terminated)?;
-                    return match outgoing.scheme {
-                        Scheme::Http => Ok(Connection::Plain(stream)),
-                        Scheme::Https => {
-                            let host = &outgoing.authority.host;
-                            let tls = self.roots.encrypt(stream, host).await?;
-                            Ok(Connection::Tls(Box::new(tls)))
-                        }
-                    };
+        for (address, left) in judged.iter().zip((1..=judged.len()).rev()) {
+            let now = Instant::now();
+            let part = until.saturating_duration_since(now) / u32::try_from(left).unwrap_or(1);
+            match timeout_at(now + part, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => return self.prepared(stream, outgoing).await,
+                Ok(Err(error)) if error.kind() != std::io::ErrorKind::TimedOut => {
+                    failed = Failure::Refused;
                 }
-                Err(error) => {
-                    failed = match error.kind() {
-                        std::io::ErrorKind::TimedOut => Failure::ConnectTimeout,
-                        _ => Failure::Refused,
-                    };
-                }
+                Ok(Err(_)) | Err(_) => failed = Failure::ConnectTimeout,
             }
         }
         Err(failed)
+    }
+
+    async fn prepared(
+        &self,
+        stream: TcpStream,
+        outgoing: &Outgoing,
+    ) -> Result<Connection, Failure> {
+        // What is sent is sent at once.
+        stream.set_nodelay(true).map_err(|_| Failure::Terminated)?;
+        match outgoing.scheme {
+            Scheme::Http => Ok(Connection::Plain(stream)),
+            Scheme::Https => {
+                let tls = self.roots.encrypt(stream, &outgoing.authority.host).await?;
+                Ok(Connection::Tls(Box::new(tls)))
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use longshore_journal::http::{Blob, Failure, Outcome, Response};
+use longshore_policy::secrets::SecretName;
 use longshore_sandbox::outside::{Bounds, Outgoing};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
@@ -41,12 +42,15 @@ const OURS: [&str; 10] = [
     "upgrade",
 ];
 
+/// A request as it is sent.
+pub(super) struct Ready {
+    pub(super) request: Request<Full<Bytes>>,
+    /// A secret in it that nobody on the way may read.
+    pub(super) guarded: Option<SecretName>,
+}
+
 /// The request as it is sent.
-pub(super) fn request(
-    call: &str,
-    outgoing: &Outgoing,
-    vault: &Vault,
-) -> Result<Request<Full<Bytes>>, Failure> {
+pub(super) fn request(call: &str, outgoing: &Outgoing, vault: &Vault) -> Result<Ready, Failure> {
     let mut fields = HeaderMap::with_capacity(outgoing.fields.len() + 4);
     let host = if outgoing.authority.port == outgoing.scheme.port() {
         outgoing.authority.host.to_string()
@@ -68,14 +72,14 @@ pub(super) fn request(
         let key = format!("{call}-{}", outgoing.exchange);
         fields.insert(KEY, value(key.as_bytes())?);
     }
-    vault.fill(&mut fields, &outgoing.secrets)?;
+    let guarded = vault.fill(&mut fields, &outgoing.secrets)?;
     let method = http::Method::from_bytes(outgoing.method.as_str().as_bytes())
         .map_err(|_| Failure::Protocol)?;
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.method_mut() = method;
     *request.uri_mut() = outgoing.path.parse().map_err(|_| Failure::Protocol)?;
     *request.headers_mut() = fields;
-    Ok(request)
+    Ok(Ready { request, guarded })
 }
 
 fn value(bytes: &[u8]) -> Result<HeaderValue, Failure> {

@@ -17,7 +17,7 @@ use longshore_policy::secrets::Secret;
 use longshore_sandbox::outside::{Bounds, Outgoing};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::Egress;
 use super::resolve::Resolve;
@@ -32,7 +32,7 @@ struct Names {
 
 #[async_trait]
 impl Resolve for Names {
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+    async fn resolve(&self, _: &str, name: &str) -> io::Result<Vec<IpAddr>> {
         let before = {
             let mut asked = self.asked.lock();
             let before = asked.iter().filter(|asked| *asked == name).count();

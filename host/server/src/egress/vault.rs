@@ -17,7 +17,7 @@ use longshore_sandbox::regular;
 pub const MOST_BYTES: u64 = 16 * 1024;
 /// What a guest writes where a secret is to be.
 const OPENS: &str = "{secret:";
-const CLOSES: char = '}';
+const CLOSES: &str = "}";
 
 /// The secrets of a node: a file each, in a directory that only its owner can read.
 #[derive(Default)]
@@ -56,11 +56,12 @@ impl Vault {
         let dir = self.0.as_ref().ok_or(Unread::NoVault)?;
         // The name is a plain one: that was checked when it was read.
         let path = dir.join(name.as_str());
-        let others = regular::open(&path)?.metadata()?.mode() & 0o077;
-        if others != 0 {
+        // What is judged is what is read, whatever stands at its path by then.
+        let file = regular::open_itself(&path)?;
+        if file.metadata()?.mode() & 0o077 != 0 {
             return Err(Unread::Open);
         }
-        let mut bytes = regular::read(&path, MOST_BYTES)?;
+        let mut bytes = regular::read_all(file, MOST_BYTES)?;
         // Files end with a line's end.
         while bytes
             .last()
@@ -79,17 +80,22 @@ impl Vault {
     }
 
     /// Fills in the secrets that a request carries: where the guest names them, and where they always are unless the
-    /// guest puts something else there.
-    pub(super) fn fill(&self, fields: &mut HeaderMap, granted: &[Secret]) -> Result<(), Failure> {
+    /// guest puts something else there. One of those that are not to be read by anybody on the way is returned.
+    pub(super) fn fill(
+        &self,
+        fields: &mut HeaderMap,
+        granted: &[Secret],
+    ) -> Result<Option<SecretName>, Failure> {
+        let mut guarded = None;
         let named: Vec<HeaderName> = fields
             .iter()
-            .filter(|(_, value)| contains(value.as_bytes(), OPENS.as_bytes()))
+            .filter(|(_, value)| split(value.as_bytes(), OPENS).is_some())
             .map(|(name, _)| name.clone())
             .collect();
         for name in named {
             let mut values = Vec::new();
             for value in fields.get_all(&name) {
-                values.push(self.filled(value, granted)?);
+                values.push(self.filled(value, granted, &mut guarded)?);
             }
             fields.remove(&name);
             for value in values {
@@ -112,6 +118,7 @@ impl Vault {
                 continue;
             }
             let Value(bytes) = self.value(&secret.name)?;
+            guard(secret, &mut guarded);
             let mut whole = before.as_bytes().to_vec();
             match secret.kind {
                 Kind::Basic => whole.extend(STANDARD.encode(bytes).into_bytes()),
@@ -119,30 +126,35 @@ impl Vault {
             }
             fields.insert(field, sensitive(&whole, &secret.name)?);
         }
-        Ok(())
+        Ok(guarded)
     }
 
     /// A value with secrets in place of their names.
-    fn filled(&self, value: &HeaderValue, granted: &[Secret]) -> Result<HeaderValue, Failure> {
-        let Ok(text) = value.to_str() else {
-            return Ok(value.clone());
-        };
-        let mut whole = Vec::with_capacity(text.len());
-        let mut rest = text;
+    fn filled(
+        &self,
+        value: &HeaderValue,
+        granted: &[Secret],
+        guarded: &mut Option<SecretName>,
+    ) -> Result<HeaderValue, Failure> {
+        // A field is bytes: what stands around a name need be no text.
+        let mut rest = value.as_bytes();
+        let mut whole = Vec::with_capacity(rest.len());
         let mut last = None;
-        while let Some((before, behind)) = rest.split_once(OPENS)
-            && let Some((name, after)) = behind.split_once(CLOSES)
+        while let Some((before, behind)) = split(rest, OPENS)
+            && let Some((name, after)) = split(behind, CLOSES)
         {
-            let secret = granted.iter().find(|secret| secret.name.as_str() == name);
+            let is_meant = |secret: &&Secret| secret.name.as_str().as_bytes() == name;
             // One that this host may not see is as unknown as one that is not there.
+            let secret = granted.iter().find(is_meant);
             let secret = secret.ok_or_else(|| Failure::Secret(shown(name)))?;
             let Value(bytes) = self.value(&secret.name)?;
-            whole.extend_from_slice(before.as_bytes());
+            guard(secret, guarded);
+            whole.extend_from_slice(before);
             whole.extend(bytes);
             rest = after;
             last = Some(&secret.name);
         }
-        whole.extend_from_slice(rest.as_bytes());
+        whole.extend_from_slice(rest);
         match last {
             Some(name) => sensitive(&whole, name),
             None => Ok(value.clone()),
@@ -160,11 +172,20 @@ fn sensitive(bytes: &[u8], name: &SecretName) -> Result<HeaderValue, Failure> {
     Ok(value)
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
+/// What is before the first of those, and what is behind it.
+fn split<'b>(bytes: &'b [u8], at: &str) -> Option<(&'b [u8], &'b [u8])> {
+    let mut places = bytes.windows(at.len());
+    let place = places.position(|window| window == at.as_bytes())?;
+    Some((&bytes[..place], &bytes[place + at.len()..]))
+}
+
+fn guard(secret: &Secret, guarded: &mut Option<SecretName>) {
+    if !secret.plain {
+        guarded.get_or_insert_with(|| secret.name.clone());
+    }
 }
 
 /// Enough of what a guest wrote to know it by.
-fn shown(name: &str) -> String {
-    name.chars().take(64).collect()
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).chars().take(64).collect()
 }

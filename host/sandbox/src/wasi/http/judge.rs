@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use longshore_policy::authority::{Authority, Scheme};
-use longshore_policy::http::{InDoubt, Method, Rule, Target, verdict};
+use longshore_policy::http::{InDoubt, Method, Permit, Rule, Target, verdict};
 use longshore_policy::limits::Limits;
 use longshore_policy::secrets::Secret;
 
@@ -137,10 +137,12 @@ impl Terms {
             authority,
             method,
         };
-        let rule = verdict(&self.rules, &target)
+        let Permit {
+            is_write,
+            in_doubt,
+            networks,
+        } = verdict(&self.rules, &target)
             .map_err(|denied| Refusal::new(Refused::Denied, &denied))?;
-        let is_write = !rule.is_read(&target.method);
-        let in_doubt = rule.in_doubt();
         let secrets = self.secrets.iter();
         let secrets = secrets.filter(|secret| secret.is_for(&target.authority.host));
         let outgoing = Outgoing {
@@ -149,7 +151,7 @@ impl Terms {
             path,
             fields,
             body: Bytes::new(),
-            networks: rule.networks.clone(),
+            networks,
             secrets: secrets.cloned().collect(),
             is_keyed: is_write && in_doubt == InDoubt::Resend,
             bounds: self.bounds_for(timeouts),

@@ -61,9 +61,10 @@ fn code(failure: &Failure) -> ErrorCode {
         Failure::Protocol => ErrorCode::HttpProtocolError,
         Failure::ConnectionLimit => ErrorCode::ConnectionLimitReached,
         // No kind of error means this, and one that a guest takes for a failure would be a lie.
-        Failure::Secret(_) | Failure::OutcomeUnknown | Failure::Unfinished => {
-            ErrorCode::InternalError(Some(failure.to_string()))
-        }
+        Failure::Secret(_)
+        | Failure::OutcomeUnknown
+        | Failure::Unfinished
+        | Failure::PlainSecret(_) => ErrorCode::InternalError(Some(failure.to_string())),
     }
 }
 

@@ -384,6 +384,70 @@ async fn connections_are_as_many_as_may_be() {
     );
 }
 
+/// An address at which connections are neither taken nor refused, for as long as this is held.
+struct Dead {
+    _listening: TcpListener,
+    _waiting: TcpStream,
+}
+
+impl Dead {
+    async fn at(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(address).unwrap();
+        // One may wait to be taken, and nobody takes it.
+        Self {
+            _listening: socket.listen(0).unwrap(),
+            _waiting: TcpStream::connect(address).await.unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_dead_leaves_time_for_the_next() {
+    let host = Host::that(|stream| ok(stream).boxed()).await;
+    let port = host.address.port();
+    let dead = ["127.0.0.2", "127.0.0.3"];
+    let mut held = Vec::new();
+    for address in dead {
+        let address: IpAddr = address.parse().unwrap();
+        held.push(Dead::at(SocketAddr::new(address, port)).await);
+    }
+    let mut egress = egress();
+    egress.resolver = Names::of(&[
+        ("half.test", &[&["127.0.0.2", "127.0.0.3", "127.0.0.1"]]),
+        ("dead.test", &[&["127.0.0.2", "127.0.0.3"]]),
+    ]);
+    let to_name = |name: &str, connect_ms| {
+        let mut outgoing = to(Scheme::Http, &format!("{name}:{port}"));
+        outgoing.bounds.connect_ms = connect_ms;
+        outgoing
+    };
+    let half = response(egress.send("c", to_name("half.test", 3_000)).await);
+    assert_eq!(half.status, 200);
+    let dead = egress.send("c", to_name("dead.test", 300)).await;
+    assert_eq!(dead, Err(Failure::ConnectTimeout));
+}
+
+#[tokio::test]
+async fn waiting_for_a_place_and_connecting_have_one_time_together() {
+    let mut egress = Egress::new(Vault::default(), 1);
+    egress.resolver = Names::of(&[]);
+    let egress = Arc::new(egress);
+    let place = egress.places.acquire().await.unwrap();
+    let mut silent = to(Scheme::Http, "silent.test");
+    silent.bounds.connect_ms = 2_000;
+    let began = std::time::Instant::now();
+    let sent = {
+        let egress = Arc::clone(&egress);
+        tokio::spawn(async move { egress.send("c", silent).await })
+    };
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    drop(place);
+    assert_eq!(sent.await.unwrap(), Err(Failure::DnsTimeout));
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(3_000), "{took:?}");
+}
+
 #[tokio::test]
 async fn this_machine_knows_its_own_name() {
     let host = Host::that(|stream| ok(stream).boxed()).await;
