@@ -1,5 +1,6 @@
 //! Every example, called over HTTP: one row or more for each, with what a client must see.
 
+mod code;
 mod languages;
 mod library;
 mod rows;

@@ -6,8 +6,8 @@ mod results;
 use serde_json::{Value, json};
 
 use self::results::{
-    counted, every_kind, looked_three_times, needs_a_topic, stepped, surveyed, was_rolled_once,
-    was_rolled_twice, was_told_no,
+    counted, every_kind, looked_three_times, needs_a_topic, ran, stepped, surveyed,
+    was_rolled_once, was_rolled_twice, was_told_no,
 };
 
 /// One call.
@@ -500,6 +500,16 @@ pub(super) fn rows() -> Vec<Row> {
             name,
             json!({ "topic": "" }),
             CompletedThat(needs_a_topic),
+        ));
+    }
+    for (name, code) in [
+        ("run-python", "print(1)\n6 * 7"),
+        ("run-js", "console.log(1); 6 * 7"),
+    ] {
+        rows.push(row(
+            name,
+            json!({ "code": code }),
+            Result(ran(&json!(42), "1\n")),
         ));
     }
     rows.extend(conformance::rows());

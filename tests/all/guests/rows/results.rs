@@ -26,6 +26,11 @@ pub(super) fn surveyed(topic: &str, rounds: u32, answer: &str, mark: &Value) -> 
     data(&json!({ "topic": topic, "rounds": rounds, "answer": answer, "mark": mark }))
 }
 
+/// What code came to.
+pub(super) fn ran(value: &Value, printed: &str) -> Value {
+    data(&json!({ "value": value, "printed": printed }))
+}
+
 /// A result that is data; see [`with_read_text`] for its text.
 fn data(structured: &Value) -> Value {
     json!({ "content": [{ "type": "text", "text": structured }], "structuredContent": structured })
