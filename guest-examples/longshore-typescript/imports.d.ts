@@ -11,6 +11,10 @@ declare module "longshore:tool/task@0.1.0" {
     | { tag: "call-cancelled" };
 
   export function setStatus(message: string): void;
+  export function reportProgress(done: number, total: number | undefined, message: string | undefined): void;
+  export function isCancelled(): boolean;
+  export function stepBegin(name: string): Uint8Array | undefined | null;
+  export function stepEnd(name: string, value: Uint8Array): void;
   export function log(level: Level, logger: string | undefined, message: string): void;
   export function sleep(ms: number): boolean;
   export function ask(key: string, question: Question, waitMs: number | undefined): Answer;

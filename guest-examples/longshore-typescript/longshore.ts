@@ -14,7 +14,8 @@
 //     });
 //
 // `http` sends requests. What the console prints is kept for the operator; `task.log` reaches the client too. What is
-// thrown is an answer that the model can read, and its stack is kept for the operator.
+// thrown is an answer that the model can read, and its stack is kept for the operator; `Failed` is one in the author's
+// own words.
 
 import "./environment";
 import * as http from "./http";
@@ -52,6 +53,11 @@ export function tool<Arguments = {}>(made: Tool<Arguments>): void {
     // The host has compared it with the schema.
     run: (given) => made.run({ ...all, ...given } as Arguments),
   });
+}
+
+/** The tool did not manage, and the message is all that the model reads about it. */
+export class Failed extends Error {
+  override name = "Failed";
 }
 
 interface Registered {
@@ -106,7 +112,7 @@ class Ended {
 
 function meaning(thrown: unknown): object {
   if (thrown instanceof task.Cancelled) return { tag: "cancelled" };
-  if (thrown instanceof task.AskError || thrown instanceof http.HttpError) {
+  if (thrown instanceof Failed || thrown instanceof task.AskError || thrown instanceof http.HttpError) {
     return { tag: "failed", val: text(thrown.message) };
   }
   console.error(thrown);

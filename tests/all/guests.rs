@@ -1,5 +1,7 @@
 //! Every example, called over HTTP: one row or more for each, with what a client must see.
 
+mod code;
+mod languages;
 mod library;
 mod rows;
 
@@ -204,7 +206,7 @@ fn check(expected: &Expected, answer: &Value) -> Result<(), String> {
     };
     let same = |result: &Value, expected: &Value| {
         let bare = bare(result).ok_or_else(shown)?;
-        if bare == *expected {
+        if bare == *expected || with_read_text(bare) == *expected {
             Ok(())
         } else {
             Err(shown())
@@ -254,6 +256,18 @@ fn bare(result: &Value) -> Option<Value> {
         result.remove("_meta");
     }
     Some(Value::Object(result))
+}
+
+/// A result with its text as the JSON that it is: languages write the same data with other spaces and in another order.
+fn with_read_text(mut result: Value) -> Value {
+    let text = &mut result["content"][0]["text"];
+    if let Some(read) = text
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok())
+    {
+        *text = read;
+    }
+    result
 }
 
 #[tokio::test]

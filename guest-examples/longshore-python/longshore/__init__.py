@@ -17,7 +17,7 @@ A tool is a function. Its type hints say what it takes, and its docstring is the
 It returns a text, or a dict, which is data for programs as well. `longshore.http` sends requests.
 
 What it prints is kept for the operator; `task.log` reaches the client too. An exception is an answer that the model
-can read, and its traceback is kept for the operator.
+can read, and its traceback is kept for the operator; `Failed` is one in the author's own words.
 '''
 
 import json
@@ -42,6 +42,11 @@ INVALID_PARAMS = -32602
 # Where the files of this helper are, and beside it the author's.
 _HELPER = __file__.removesuffix("__init__.py")
 _APP = _HELPER.removesuffix("longshore/")
+
+
+class Failed(Exception):
+    """The tool did not manage, and the text is all that the model reads about it."""
+
 
 _tools: dict[str, tuple[contract.Tool, list[taken.Argument], Function]] = {}
 
@@ -94,7 +99,7 @@ class Tools(exports.Tools):
             raise TypeError(f"{name} must return a text or a dict, and it returned {type(answer).__name__}")
         except task.Cancelled:
             raise Err(types.CallError_Cancelled()) from None
-        except (task.AskError, http.Error) as error:
+        except (Failed, task.AskError, http.Error) as error:
             raise _failed(str(error)) from None
         except Exception as error:
             traceback.print_exc()

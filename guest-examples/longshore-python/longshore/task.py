@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from componentize_py_types import Err
@@ -16,9 +17,18 @@ class AskError(Exception):
     """There is no answer, and the text says why."""
 
 
+class Unsupported(AskError):
+    """The client of this call cannot be asked this."""
+
+
 def status(message: str) -> None:
     """Says in a few words what the call is doing now."""
     host.set_status(message)
+
+
+def progress(done: float, total: float | None = None, message: str | None = None) -> None:
+    """Says how far the call is, in any unit. It is not a status: set one if people are to read it."""
+    host.report_progress(done, total, message)
 
 
 def log(message: str, level: str = "info") -> None:
@@ -34,6 +44,32 @@ def sleep(seconds: float) -> None:
     # Rounded up, so that a wait is never shorter than asked for.
     if not host.sleep(math.ceil(seconds * 1000)):
         raise Cancelled
+
+
+def is_cancelled() -> bool:
+    """Whether the call was cancelled. Whoever looks now and then has a moment to clean up when it is."""
+    return host.is_cancelled()
+
+
+def check_cancelled() -> None:
+    """Raises `Cancelled` if the call was cancelled."""
+    if host.is_cancelled():
+        raise Cancelled
+
+
+def step[T](name: str, work: Callable[[], T]) -> T:
+    """Does a piece of work that is not done again once it is done, even if the process dies, and gives what it gave.
+
+    That must have a JSON form and be all that the work leaves behind: within it no question is asked, no request left
+    open, and no file written. Steps do not nest; one whose work raises is done again when the call is.
+    """
+    recorded = host.step_begin(name)
+    if recorded is not None:
+        return json.loads(recorded)
+    value = json.dumps(work())
+    host.step_end(name, value.encode())
+    # As it comes back the next time, so that nothing depends on whether it was done before.
+    return json.loads(value)
 
 
 def ask(key: str, message: str, fields: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
@@ -58,7 +94,7 @@ def _no_answer(error: host.AskError) -> Exception:
         case host.AskError_TimedOut():
             return AskError("nobody answered the question in time")
         case host.AskError_Unsupported(value=why):
-            return AskError(f"this client cannot be asked: {why}")
+            return Unsupported(f"this client cannot be asked: {why}")
         case host.AskError_Invalid(value=why):
             return AskError(f"the question is malformed: {why}")
         case host.AskError_Limit(value=why):

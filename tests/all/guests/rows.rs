@@ -6,8 +6,8 @@ mod results;
 use serde_json::{Value, json};
 
 use self::results::{
-    counted, every_kind, left_a_note, looked_three_times, stepped, was_rolled_once,
-    was_rolled_twice, was_told_no,
+    counted, every_kind, left_a_note, looked_three_times, needs_a_topic, ran, stepped, surveyed,
+    was_rolled_once, was_rolled_twice, was_told_no,
 };
 
 /// One call.
@@ -42,6 +42,14 @@ pub(super) struct Problem {
     pub(super) data: Value,
     pub(super) says: &'static str,
 }
+
+/// The tool that is there in each language.
+pub(super) const SURVEYS: [&str; 4] = [
+    "survey",
+    "survey-javascript",
+    "survey-python",
+    "survey-typescript",
+];
 
 fn row(component: &'static str, arguments: Value, expected: Expected) -> Row {
     tool(component, component, arguments, expected)
@@ -529,6 +537,38 @@ pub(super) fn rows() -> Vec<Row> {
             });
         }
         rows.push(cancelled(name));
+    }
+    for name in SURVEYS {
+        let tea = || json!({ "topic": "tea" });
+        for (answer, outcome, mark) in [
+            (accept(&json!({ "mark": 4 })), "answered", json!(4)),
+            (declined(), "declined", Value::Null),
+            (closed(), "declined", Value::Null),
+        ] {
+            rows.push(Row {
+                answers: json!({ "mark": answer }),
+                ..row(name, tea(), Completed(surveyed("tea", 3, outcome, &mark)))
+            });
+        }
+        rows.push(Row {
+            answers: Value::Null,
+            ..row(name, tea(), Expected::Cancelled)
+        });
+        rows.push(row(
+            name,
+            json!({ "topic": "" }),
+            CompletedThat(needs_a_topic),
+        ));
+    }
+    for (name, code) in [
+        ("run-python", "print(1)\n6 * 7"),
+        ("run-js", "console.log(1); 6 * 7"),
+    ] {
+        rows.push(row(
+            name,
+            json!({ "code": code }),
+            Result(ran(&json!(42), "1\n")),
+        ));
     }
     rows.extend(conformance::rows());
     rows

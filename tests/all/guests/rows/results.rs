@@ -21,6 +21,29 @@ pub(super) fn stepped(primes: &[u32]) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": structured })
 }
 
+/// What a survey found. Its text is the same data, in the letters of its language.
+pub(super) fn surveyed(topic: &str, rounds: u32, answer: &str, mark: &Value) -> Value {
+    data(&json!({ "topic": topic, "rounds": rounds, "answer": answer, "mark": mark }))
+}
+
+/// What code came to.
+pub(super) fn ran(value: &Value, printed: &str) -> Value {
+    data(&json!({ "value": value, "printed": printed }))
+}
+
+/// A result that is data; see [`with_read_text`] for its text.
+fn data(structured: &Value) -> Value {
+    json!({ "content": [{ "type": "text", "text": structured }], "structuredContent": structured })
+}
+
+/// The refusal of an argument is one line that says what is wrong with it, whatever else a language says there.
+pub(super) fn needs_a_topic(result: &Value) -> bool {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    result["isError"] == true
+        && text.contains("a survey needs a topic")
+        && text.lines().count() == 1
+}
+
 pub(super) fn looked_three_times(result: &Value) -> bool {
     let text = result["content"][0]["text"].as_str().unwrap_or_default();
     let seen: Value = serde_json::from_str(text).unwrap_or_default();
