@@ -38,8 +38,8 @@ struct State {
     components: BTreeMap<Digest, Kept>,
     grants: BTreeMap<Name, String>,
     values: BTreeMap<Shelf, Values>,
-    /// What came of changes to values.
-    changed: BTreeMap<Once, Changed>,
+    /// What came of the newest change of each call and start.
+    changed: BTreeMap<(TaskId, u64), (u64, Changed)>,
     artifacts: BTreeMap<ArtifactId, Left>,
     changes: u64,
 }
@@ -112,7 +112,7 @@ impl State {
     }
 
     fn forget(&mut self, call: TaskId) {
-        self.changed.retain(|once, _| once.call != call);
+        self.changed.retain(|(by, _), _| *by != call);
     }
 
     fn unfinished(&self) -> impl Iterator<Item = &Task> {
@@ -340,15 +340,18 @@ impl ValueStore for Memory {
         room: Room,
     ) -> Result<Changed, StoreError> {
         let mut state = self.0.lock();
-        if let Some(before) = state.changed.get(&once) {
-            return Ok(*before);
+        let by = (once.call, once.start);
+        match state.changed.get(&by) {
+            Some((newest, changed)) if *newest == once.number => return Ok(*changed),
+            Some((newest, _)) if *newest > once.number => return Err(StoreError::Fenced),
+            Some(_) | None => {}
         }
         if state.has_ended(once.call) {
             return Err(StoreError::Fenced);
         }
         let values = state.values.entry(shelf.clone()).or_default();
         let changed = values.change(change, room);
-        state.changed.insert(once, changed);
+        state.changed.insert(by, (once.number, changed));
         state.changes += 1;
         Ok(changed)
     }
@@ -361,9 +364,7 @@ impl ValueStore for Memory {
     async fn forget_lost(&self) -> Result<(), StoreError> {
         let mut state = self.0.lock();
         let going_on: HashSet<TaskId> = state.unfinished().map(|task| task.id).collect();
-        state
-            .changed
-            .retain(|once, _| going_on.contains(&once.call));
+        state.changed.retain(|(call, _), _| going_on.contains(call));
         Ok(())
     }
 

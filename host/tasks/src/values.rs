@@ -18,8 +18,9 @@ pub trait ValueStore: Send + Sync {
     /// The keys that are asked for, in the order of their bytes.
     async fn keys(&self, shelf: &Shelf, which: Keys) -> Result<KeyPage, StoreError>;
 
-    /// Makes a change and keeps what came of it, in one transaction; if it was made before, only says what came of it
-    /// then. Refused as [`StoreError::Fenced`] if the call has ended as a task: nobody is there to see it.
+    /// Makes a change and keeps what came of it, in one transaction; if it was the newest of its call before, only says
+    /// what came of it then. A call makes its next change when nobody will ask for the one before any more. Refused as
+    /// [`StoreError::Fenced`] if the call is further, or has ended as a task: whoever asks has lost it.
     async fn change(
         &self,
         shelf: &Shelf,
@@ -28,7 +29,7 @@ pub trait ValueStore: Send + Sync {
         room: Room,
     ) -> Result<Changed, StoreError>;
 
-    /// Forgets what came of the changes of a call that has ended without being a task. Those of a task are forgotten
+    /// Forgets what came of the newest change of a call that has ended without being a task. That of a task is forgotten
     /// with the commit that ends it.
     async fn forget(&self, call: TaskId) -> Result<(), StoreError>;
 

@@ -109,7 +109,7 @@ fn taken(db: &Connection, shelf: &Shelf) -> Result<Taken, Trouble> {
     })
 }
 
-/// None if the call has ended.
+/// None if the call has ended, or is further.
 fn change(
     db: &Connection,
     shelf: &Shelf,
@@ -123,17 +123,19 @@ fn change(
         number,
     } = once;
     let (call, start, number) = (call.0.as_bytes(), start.cast_signed(), int(number));
-    let before: Option<String> = db
-        .prepare_cached(
-            "select outcome from value_change where call = ?1 and start = ?2 and number = ?3",
-        )?
-        .query_row(params![call, start, number], |row| row.get(0))
+    let newest: Option<(i64, String)> = db
+        .prepare_cached("select number, outcome from value_change where call = ?1 and start = ?2")?
+        .query_row(params![call, start], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    if let Some(before) = before {
-        return match serde_json::from_str(&before) {
-            Ok(changed) => Ok(Some(changed)),
-            Err(error) => Err(Trouble::Corrupt(format!("what came of a change: {error}"))),
-        };
+    match newest {
+        Some((newest, outcome)) if newest == number => {
+            return match serde_json::from_str(&outcome) {
+                Ok(changed) => Ok(Some(changed)),
+                Err(error) => Err(Trouble::Corrupt(format!("what came of a change: {error}"))),
+            };
+        }
+        Some((newest, _)) if newest > number => return Ok(None),
+        Some(_) | None => {}
     }
     if has_ended(db, once.call)? {
         return Ok(None);
@@ -165,7 +167,8 @@ fn change(
     let outcome = serde_json::to_string(&decided.changed)
         .expect("what came of a change is a word or a word and a number");
     db.prepare_cached(
-        "insert into value_change (call, start, number, outcome) values (?1, ?2, ?3, ?4)",
+        "insert into value_change (call, start, number, outcome) values (?1, ?2, ?3, ?4) \
+         on conflict (call, start) do update set number = excluded.number, outcome = excluded.outcome",
     )?
     .execute(params![call, start, number, outcome])?;
     Ok(Some(decided.changed))

@@ -75,8 +75,14 @@ pub(crate) async fn a_change_is_durable_and_takes_place_once(place: &Place) {
     let refused = store.change("a", once(1, 10), add(1)).await;
     assert_eq!(refused, Changed::NoNumber);
     let number = set("n", "1");
-    assert_eq!(store.change("a", once(1, 11), number).await, Changed::Done);
+    assert_eq!(store.change("a", once(2, 8), number).await, Changed::Done);
     assert_eq!(store.change("a", once(1, 10), add(1)).await, refused);
+    // Whoever is behind has lost the call to somebody who is further, and changes nothing.
+    let behind = store
+        .values
+        .change(&shelf("a"), once(1, 9), add(1), ROOM)
+        .await;
+    assert_eq!(refusal(behind), "fenced");
     assert_eq!(store.number("a").await.as_deref(), Some("1"));
 }
 

@@ -17,11 +17,11 @@ create table value_taken (
     primary key (tenant, component)
 ) strict, without rowid;
 
--- What came of a change, for as long as the call that made it may ask again. A call need not have a row.
+-- What came of the newest change that a call has made: it asks again for no other. A call need not have a row.
 create table value_change (
     call blob not null,
     start integer not null,
     number integer not null,
     outcome text not null,
-    primary key (call, start, number)
+    primary key (call, start)
 ) strict, without rowid;
