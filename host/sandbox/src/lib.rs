@@ -44,9 +44,9 @@ mod rules;
 mod run;
 pub mod sandbox;
 pub mod target;
+mod typed;
 mod values;
 pub mod waits;
-mod typed;
 mod wasi;
 
 #[cfg(test)]
