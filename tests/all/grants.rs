@@ -336,7 +336,7 @@ async fn a_grant_that_another_version_kept_keeps_its_component_from_being_served
     let data = Arc::new(server.data().to_owned());
     rewrite(
         &data.join("longshore.db"),
-        r#"{"env":{"TZ":"UTC"},"sockets":["*"]}"#,
+        r#"'{"env":{"TZ":"UTC"},"sockets":["*"]}'"#,
     );
     server.restart().await;
     server.prepared().await;
@@ -347,13 +347,67 @@ async fn a_grant_that_another_version_kept_keeps_its_component_from_being_served
     assert!(message.contains("\"sockets\" is not known"), "{message}");
 }
 
-/// Another program at the file of a server that is not running.
+#[tokio::test]
+async fn a_damaged_grant_keeps_its_own_component_from_being_served_until_there_is_another() {
+    let mut server = uploaded(None).await;
+    let other = std::fs::read(guests::component("hello")).expect("it is built");
+    assert_eq!(server.upload("hello", other).await.status, 201);
+    let data = Arc::new(server.data().to_owned());
+    for damage in ["'{'", "''", "'7'", "cast(x'fffe' as text)"] {
+        granted(&server, &json!({ "env": { "TZ": "UTC" } })).await;
+        server.terminate().await;
+        rewrite(&data.join("longshore.db"), damage);
+        server.restart().await;
+        server.prepared().await;
+        let listed = server.admin("GET", "/v1/components", "").await.json();
+        assert_eq!(listed["components"][0]["name"], "hello", "{listed}");
+        assert_eq!(listed["broken"][0]["reason"], "grant", "{listed}");
+        let shown = server.admin("GET", GRANT, "").await.json();
+        assert_eq!(shown["inForce"], Value::Null, "{shown}");
+        let shown = granted(&server, &json!({ "env": { "LANG": "C" } })).await;
+        assert_eq!(shown["inForce"]["env"], json!({ "LANG": "C" }), "{shown}");
+        assert_eq!(environment(&server.client()).await, json!({ "LANG": "C" }));
+        let listed = server.admin("GET", "/v1/components", "").await.json();
+        assert_eq!(listed["broken"], json!([]), "{listed}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_component_that_is_gone_was_granted_is_listed_and_can_be_taken_back() {
+    let data = Arc::new(tempfile::tempdir().expect("a temporary folder can be made"));
+    let mut server = Server::start_in(Arc::clone(&data), Options::with_guests(&[NAME])).await;
+    granted(&server, &json!({ "env": { "TZ": "UTC" } })).await;
+    server.terminate().await;
+    let server = Server::start_in(data, Options::default()).await;
+    let listed = server.admin("GET", "/v1/components", "").await.json();
+    assert_eq!(listed["grantedToNobody"], json!([NAME]), "{listed}");
+    let (code, told) = says(&server, &["components", "list"]).await;
+    assert!(
+        code == 0 && told.contains("grant explore --revoke"),
+        "{code} {told}"
+    );
+    let shown = server.admin("GET", GRANT, "").await.json();
+    assert_eq!(shown["granted"]["env"], json!({ "TZ": "UTC" }), "{shown}");
+    let (code, told) = says(&server, &["grant", NAME, "--revoke"]).await;
+    assert!(code == 0, "{told}");
+    let listed = server.admin("GET", "/v1/components", "").await.json();
+    assert_eq!(listed["grantedToNobody"], json!([]), "{listed}");
+    assert_eq!(server.admin("GET", GRANT, "").await.status, 404);
+}
+
+/// Another program at the file of a server that is not running: a grant is that now, and something else has no name.
 fn rewrite(path: &std::path::Path, grant: &str) {
     let db = rusqlite::Connection::open(path).expect("the database is there");
     let changed = db
-        .execute("update component_grant set grant_json = ?1", [grant])
+        .execute(
+            &format!("update component_grant set grant_json = {grant} where name = ?1"),
+            [NAME],
+        )
         .expect("it can be written");
     assert_eq!(changed, 1);
+    let nameless =
+        "insert or replace into component_grant (name, grant_json) values ('NO name', '{}')";
+    db.execute(nameless, []).expect("it can be written");
 }
 
 #[tokio::test]

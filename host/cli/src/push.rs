@@ -245,6 +245,11 @@ fn describe_list(list: &Value) -> String {
             ]
         })
         .collect();
+    let nobodys = list["grantedToNobody"].as_array().into_iter().flatten();
+    let nobodys = nobodys.filter_map(Value::as_str).map(|name| {
+        let name = output::line(name);
+        format!("{name} has no component, and a grant: `longshore grant {name} --revoke` takes it back\n")
+    });
     let broken: Vec<String> = list["broken"]
         .as_array()
         .into_iter()
@@ -257,6 +262,7 @@ fn describe_list(list: &Value) -> String {
                 cell(broken, "message")
             )
         })
+        .chain(nobodys)
         .collect();
     let mut text = if rows.is_empty() {
         "no components: upload one with `longshore push FILE`\n".to_owned()

@@ -109,8 +109,9 @@ impl Server {
         let _alone = self.changing.lock().await;
         let registry = self.registry();
         let entry = registry.component(&name);
+        // What was granted to a component that is gone since can be taken back.
         let is_broken = self.broken.lock().iter().any(|broken| broken.name == name);
-        if entry.is_none() && !is_broken {
+        if entry.is_none() && !is_broken && !self.grants.lock().contains_key(&name) {
             return Err(ChangeError::Unknown(name));
         }
         let text = serde_json::to_string(&grant).map_err(|error| refusal(error.to_string()))?;
@@ -120,8 +121,28 @@ impl Server {
             self.equip(&entry.payload, &grant);
         }
         tracing::info!(component = %name, "what a component is granted has changed");
-        self.grants.lock().insert(name, Ok(Arc::new(grant)));
+        if entry.is_none() && !is_broken && grant.is_empty() {
+            self.grants.lock().remove(&name);
+            return Ok(());
+        }
+        self.grants.lock().insert(name.clone(), Ok(Arc::new(grant)));
+        if entry.is_none() {
+            self.serve_again(&name).await?;
+        }
         Ok(())
+    }
+
+    /// Names that something is granted to and that no component has.
+    pub(crate) fn granted_to_nobody(&self) -> Vec<Name> {
+        let registry = self.registry();
+        let broken = self.broken.lock();
+        let is_nobodys = |name: &&Name| {
+            registry.component(name).is_none() && !broken.iter().any(|broken| broken.name == **name)
+        };
+        let grants = self.grants.lock();
+        let mut names: Vec<Name> = grants.keys().filter(is_nobodys).cloned().collect();
+        names.sort();
+        names
     }
 
     /// The same for the only component of a process that keeps nothing, before it is there.
@@ -149,11 +170,31 @@ impl Server {
 
     /// What a component asks for, is granted, and has.
     pub(crate) fn policy_shown(&self, entry: &Entry<Loaded>) -> Value {
-        let granted = self.granted(&entry.component.name);
         json!({
             "asked": entry.payload.manifest,
-            "granted": granted.map(Arc::unwrap_or_clone).unwrap_or_default(),
+            "granted": self.shown(&entry.component.name),
             "inForce": *entry.payload.policy(),
         })
+    }
+
+    /// The same of a name, also of one that is not served: it has nothing, whatever it is granted.
+    pub(crate) fn grant_shown(&self, name: &Name) -> Option<Value> {
+        let registry = self.registry();
+        if let Some(entry) = registry.component(name) {
+            return Some(self.policy_shown(entry));
+        }
+        let is_broken = self.broken.lock().iter().any(|broken| broken.name == *name);
+        let is_known = is_broken || self.grants.lock().contains_key(name);
+        is_known.then(|| self.nothing_in_force(name))
+    }
+
+    /// A name that is not served, and what it is granted.
+    pub(crate) fn nothing_in_force(&self, name: &Name) -> Value {
+        json!({ "asked": null, "granted": self.shown(name), "inForce": null })
+    }
+
+    fn shown(&self, name: &Name) -> Grant {
+        let granted = self.granted(name);
+        granted.map(Arc::unwrap_or_clone).unwrap_or_default()
     }
 }

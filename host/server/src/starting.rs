@@ -216,19 +216,44 @@ impl Server {
                 tracing::warn!(component = %name, "a file brings this component: the uploaded one is not served");
                 continue;
             }
-            let code = Code::pending();
-            let hold = self.holds.hold(&component.digest);
-            let listed = ready(code.clone(), &component, Source::Upload, hold)
-                .and_then(|loaded| self.extended(&self.registry(), &component, loaded));
-            match listed {
-                Ok(registry) => {
+            match self.listed(component) {
+                Ok((registry, listed)) => {
                     self.registry_store(registry);
-                    cold.push(Cold { component, code });
+                    cold.push(listed);
                 }
                 Err(refusal) => self.break_one(name, refusal),
             }
         }
         Ok(cold)
+    }
+
+    fn listed(&self, component: Component) -> Result<(Registry<Loaded>, Cold), Refusal> {
+        let code = Code::pending();
+        let hold = self.holds.hold(&component.digest);
+        let loaded = ready(code.clone(), &component, Source::Upload, hold)?;
+        let registry = self.extended(&self.registry(), &component, loaded)?;
+        Ok((registry, Cold { component, code }))
+    }
+
+    /// Serves a component of the store that was kept aside, if what kept it there is gone. Only whoever is alone in
+    /// changing components calls it.
+    pub(crate) async fn serve_again(&self, name: &Name) -> Result<(), StoreError> {
+        if self.of_files.lock().contains_key(name) {
+            return Ok(());
+        }
+        let mut stored = self.components.installed().await?.into_iter();
+        let Some(component) = stored.find(|component| component.name == *name) else {
+            return Ok(());
+        };
+        match self.listed(component) {
+            Ok((registry, cold)) => {
+                self.broken.lock().retain(|broken| broken.name != *name);
+                self.put_in_place(registry, name);
+                tokio::spawn(warmed(self.clone(), cold));
+            }
+            Err(refusal) => self.break_one(name.clone(), refusal),
+        }
+        Ok(())
     }
 
     /// Makes the code of a component of the store.

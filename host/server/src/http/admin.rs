@@ -179,7 +179,8 @@ pub(super) async fn components(State(app): State<App>) -> Json<Value> {
             json!({ "name": broken.name, "reason": broken.refusal.reason, "message": broken.refusal.message })
         })
         .collect();
-    Json(json!({ "components": components, "broken": broken }))
+    let nobodys = app.server.granted_to_nobody();
+    Json(json!({ "components": components, "broken": broken, "grantedToNobody": nobodys }))
 }
 
 pub(super) async fn component(
@@ -382,17 +383,14 @@ pub(super) async fn granted(
     path: PathOf<String>,
 ) -> Result<Json<Value>, ApiError> {
     let name = name(path)?;
-    show_grant(&app, &name)
+    let shown = app.server.grant_shown(&name);
+    let shown = shown.ok_or_else(|| ApiError::from(ChangeError::Unknown(name.clone())))?;
+    Ok(named(shown, &name))
 }
 
-fn show_grant(app: &App, name: &Name) -> Result<Json<Value>, ApiError> {
-    let registry = app.server.registry();
-    let entry = registry
-        .component(name)
-        .ok_or_else(|| ApiError::from(ChangeError::Unknown(name.clone())))?;
-    let mut shown = app.server.policy_shown(entry);
+fn named(mut shown: Value, name: &Name) -> Json<Value> {
     shown["name"] = json!(name);
-    Ok(Json(shown))
+    Json(shown)
 }
 
 pub(super) async fn grant(
@@ -410,9 +408,11 @@ pub(super) async fn grant(
         let message = format!("nothing is granted: {fault}");
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "grant", message)
     })?;
-    let (server, named) = (app.server.clone(), name.clone());
-    whole(async move { server.grant(named, grant).await }).await?;
-    show_grant(&app, &name)
+    let (server, whom) = (app.server.clone(), name.clone());
+    whole(async move { server.grant(whom, grant).await }).await?;
+    let shown = app.server.grant_shown(&name);
+    let shown = shown.unwrap_or_else(|| app.server.nothing_in_force(&name));
+    Ok(named(shown, &name))
 }
 
 // Tasks

@@ -181,15 +181,19 @@ fn write_grant(db: &Connection, name: &Name, grant: Option<String>) -> Result<()
 fn grants(db: &Connection) -> Result<Vec<(Name, String)>, Trouble> {
     let mut select =
         db.prepare_cached("select name, grant_json from component_grant order by name")?;
-    let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
-    rows.map(|row| {
-        let (name, grant) = row?;
-        let named = name.parse();
-        let name = named
-            .map_err(|_| Trouble::Corrupt(format!("what is granted has the name {name:?}")))?;
-        Ok((name, grant))
-    })
-    .collect()
+    let mut rows = select.query([])?;
+    let mut grants = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (name, grant) = (row.get_ref(0)?, row.get_ref(1)?);
+        let Some(name) = name.as_str().ok().and_then(|name| name.parse().ok()) else {
+            // No component can have it.
+            tracing::error!("something is granted to a name in the database that is none");
+            continue;
+        };
+        // What is no text is no grant, which whoever reads it finds out: its component is not served, and others are.
+        grants.push((name, grant.as_str().unwrap_or_default().to_owned()));
+    }
+    Ok(grants)
 }
 
 fn installed(db: &Connection) -> Result<Vec<Component>, Trouble> {
