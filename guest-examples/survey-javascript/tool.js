@@ -15,14 +15,27 @@ tool({
   output: { type: "object" },
   run({ topic, rounds, pause }) {
     check(topic);
+    let seen = "";
     for (let round = 1; round <= rounds; round++) {
       task.status(`round ${round} of ${rounds}`);
       task.progress(round, rounds);
+      seen += task.step("look", () => look(topic, round));
       task.sleep(pause);
     }
-    return { topic, rounds, ...opinion(topic) };
+    return { topic, rounds, seen, ...opinion(topic) };
   },
 });
+
+/**
+ * A look is done once, even if the server dies.
+ *
+ * @param {string} topic
+ * @param {number} round
+ */
+function look(topic, round) {
+  const letters = [...topic];
+  return letters[(round - 1) % letters.length];
+}
 
 /** @param {string} topic */
 function check(topic) {

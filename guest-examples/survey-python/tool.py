@@ -16,9 +16,11 @@ def survey_python(topic: str, rounds: int = 3, pause: int = 0) -> dict[str, Any]
         pause: Milliseconds between two looks.
     """
     check(topic)
+    seen = ""
     for number in range(1, rounds + 1):
         task.status(f"round {number} of {rounds}")
         task.progress(number, rounds)
+        seen += task.step("look", lambda: look(topic, number))
         task.sleep(pause / 1000)
     fields = {"mark": {"type": "integer", "minimum": 1, "maximum": 5, "description": "From 1 to 5."}}
     mark = None
@@ -30,7 +32,12 @@ def survey_python(topic: str, rounds: int = 3, pause: int = 0) -> dict[str, Any]
                 answer = "declined"
     except task.Unsupported:
         answer = "unsupported"
-    return {"topic": topic, "rounds": rounds, "answer": answer, "mark": mark}
+    return {"topic": topic, "rounds": rounds, "seen": seen, "answer": answer, "mark": mark}
+
+
+def look(topic: str, number: int) -> str:
+    """A look is done once, even if the server dies."""
+    return topic[(number - 1) % len(topic)]
 
 
 def check(topic: str) -> None:

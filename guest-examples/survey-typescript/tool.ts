@@ -15,14 +15,22 @@ tool<{ topic: string; rounds: number; pause: number }>({
   output: { type: "object" },
   run({ topic, rounds, pause }) {
     check(topic);
+    let seen = "";
     for (let round = 1; round <= rounds; round++) {
       task.status(`round ${round} of ${rounds}`);
       task.progress(round, rounds);
+      seen += task.step("look", () => look(topic, round));
       task.sleep(pause);
     }
-    return { topic, rounds, ...opinion(topic) };
+    return { topic, rounds, seen, ...opinion(topic) };
   },
 });
+
+/** A look is done once, even if the server dies. */
+function look(topic: string, round: number): string {
+  const letters = [...topic];
+  return letters[(round - 1) % letters.length]!;
+}
 
 function check(topic: string): void {
   if (topic === "") throw new RangeError("a survey needs a topic");

@@ -17,6 +17,8 @@ struct Opinion {
 struct Report {
     topic: String,
     rounds: u32,
+    /// A letter of the topic for each look.
+    seen: String,
     /// What became of the question: answered, declined or unsupported.
     answer: String,
     mark: Option<u8>,
@@ -36,9 +38,11 @@ fn survey(
     ctx: &Context,
 ) -> Result<Report, CallError> {
     let topic = named(topic)?;
+    let mut seen = String::new();
     for round in 1..=rounds {
         ctx.status(format!("round {round} of {rounds}"));
         ctx.progress(round.into(), rounds.into());
+        seen.push(ctx.step("look", || look(&topic, round)));
         ctx.sleep(Duration::from_millis(pause.into()))?;
     }
     let (answer, mark) = match ctx.ask("mark", &format!("What do you think of {topic}?")) {
@@ -50,9 +54,18 @@ fn survey(
     Ok(Report {
         topic,
         rounds,
+        seen,
         answer: answer.to_owned(),
         mark,
     })
+}
+
+/// A look is done once, even if the server dies.
+fn look(topic: &str, round: u32) -> char {
+    let mut letters = topic.chars().cycle();
+    letters
+        .nth(round as usize - 1)
+        .expect("a topic has letters")
 }
 
 fn named(topic: String) -> Result<String, String> {

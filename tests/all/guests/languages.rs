@@ -40,7 +40,7 @@ async fn each_language_is_listed_refused_and_heard_alike() {
         assert_eq!(progress, ["1 of 4", "2 of 4", "3 of 4", "4 of 4"], "{name}");
         assert_eq!(
             with_read_text(result)["content"][0]["text"],
-            json!({ "topic": "tea", "rounds": 4, "answer": "unsupported", "mark": null }),
+            json!({ "topic": "tea", "rounds": 4, "seen": "teat", "answer": "unsupported", "mark": null }),
             "{name}"
         );
     }
@@ -82,7 +82,7 @@ async fn each_language_goes_on_after_the_death_of_the_server() {
     let client = server.client();
     let mut ids = Vec::new();
     for name in SURVEYS {
-        let arguments = json!({ "topic": "tea", "rounds": 20, "pause": 200 });
+        let arguments = json!({ "topic": "tä", "rounds": 20, "pause": 200 });
         let id = client.start(name, arguments).await;
         wait::until(
             &format!("{name} to get somewhere"),
@@ -111,7 +111,7 @@ async fn each_language_goes_on_after_the_death_of_the_server() {
             )
             .await;
         let ended = client.until_ended(&id).await;
-        let found = json!({ "topic": "tea", "rounds": 20, "answer": "answered", "mark": 5 });
+        let found = json!({ "topic": "tä", "rounds": 20, "seen": "tä".repeat(10), "answer": "answered", "mark": 5 });
         assert_eq!(
             ended["result"]["structuredContent"], found,
             "{name}: {ended}"

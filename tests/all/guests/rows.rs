@@ -547,7 +547,7 @@ pub(super) fn rows() -> Vec<Row> {
         ] {
             rows.push(Row {
                 answers: json!({ "mark": answer }),
-                ..row(name, tea(), Completed(surveyed("tea", 3, outcome, &mark)))
+                ..row(name, tea(), Completed(surveyed(outcome, &mark)))
             });
         }
         rows.push(Row {

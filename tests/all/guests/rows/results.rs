@@ -21,9 +21,9 @@ pub(super) fn stepped(primes: &[u32]) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": structured })
 }
 
-/// What a survey found. Its text is the same data, in the letters of its language.
-pub(super) fn surveyed(topic: &str, rounds: u32, answer: &str, mark: &Value) -> Value {
-    data(&json!({ "topic": topic, "rounds": rounds, "answer": answer, "mark": mark }))
+/// What a survey of "tea" in three rounds found. Its text is the same data, in the letters of its language.
+pub(super) fn surveyed(answer: &str, mark: &Value) -> Value {
+    data(&json!({ "topic": "tea", "rounds": 3, "seen": "tea", "answer": answer, "mark": mark }))
 }
 
 /// What code came to.

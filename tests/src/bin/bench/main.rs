@@ -5,6 +5,7 @@
 //! met; nothing fails when it is not, since the machine may be busy or slow.
 
 mod bare;
+mod code;
 mod durable;
 mod figures;
 mod held;
@@ -17,8 +18,8 @@ mod wasi;
 use anyhow::{Result, bail};
 
 /// One part of the bench, by the name under which it can be run alone.
-const PARTS: [&str; 7] = [
-    "instance", "wasi", "held", "durable", "survive", "spinners", "memory",
+const PARTS: [&str; 8] = [
+    "instance", "wasi", "held", "durable", "survive", "spinners", "memory", "code",
 ];
 
 #[tokio::main]
@@ -41,6 +42,7 @@ async fn main() -> Result<()> {
             "survive" => survive::measure().await?,
             "spinners" => spinners::measure().await?,
             "memory" => memory::measure().await?,
+            "code" => code::measure().await?,
             other => bail!("no part {other}: there are {}", PARTS.join(", ")),
         }
     }
