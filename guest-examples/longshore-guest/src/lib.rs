@@ -51,8 +51,8 @@ pub mod result;
 mod schema;
 pub mod task;
 pub mod tool;
-pub mod wait;
 pub mod values;
+pub mod wait;
 
 pub use argument::Argument;
 pub use bindings::exports::longshore::tool::tools::TaskMode;

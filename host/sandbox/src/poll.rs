@@ -338,15 +338,17 @@ mod tests {
         }
     }
 
+    type Change = fn(&mut Poll);
+
     #[test]
     fn what_is_malformed_is_said() {
-        let with = |change: fn(&mut Poll)| {
+        let with = |change: Change| {
             let mut poll = until(Until::Status(vec![200]));
             change(&mut poll);
             poll.fault()
         };
         assert_eq!(with(|_| {}), None);
-        let rows: [(fn(&mut Poll), &str); 8] = [
+        let rows: [(Change, &str); 8] = [
             (|poll| poll.url = "/relative".to_owned(), "absolute"),
             (|poll| poll.url = "https://a b/".to_owned(), "no URL"),
             (
@@ -388,7 +390,7 @@ mod tests {
         let outgoing = poll.outgoing(&policy).unwrap();
         assert_eq!(outgoing.path, "/job?n=1");
         assert_eq!(outgoing.bounds.body_bytes, BODY_BYTES);
-        let refused = |change: fn(&mut Poll)| {
+        let refused = |change: Change| {
             let mut poll = poll.clone();
             change(&mut poll);
             poll.outgoing(&policy).unwrap_err()
