@@ -47,7 +47,7 @@ impl Again {
 
     fn after(before: Option<Self>, every: Duration, now: Instant) -> Self {
         let pause = before.map_or(every, |before| before.pause.saturating_mul(2));
-        let pause = pause.min(Self::MOST.max(every));
+        let pause = pause.clamp(every, Self::MOST.max(every));
         Self {
             at: now + pause,
             pause,
