@@ -25,6 +25,20 @@ test: build guests
 test-guests:
     cd guest-examples && cargo test --locked --target "$(rustc -vV | sed -n 's/host: //p')" -p longshore-guest -p longshore-guest-macros
 
+# What the README tells whoever writes a tool, in an empty folder, and how long that took.
+new-user LANG: build
+    #!/usr/bin/env bash
+    set -euo pipefail
+    commands=$(.ci/readme new | sed 's/--lang python/--lang {{LANG}}/')
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    PATH=$PWD/target/debug:$PATH
+    SECONDS=0
+    said=$(cd "$folder" && bash -euc "$commands")
+    echo "$said"
+    grep -qx 'Hello, Ada!' <<<"$said"
+    echo "from nothing to a tool in {{LANG}} that was called: $SECONDS s"
+
 # The MCP conformance suite against the server and its example component; needs npm.
 conformance: build guests
     tests/conformance/run target/debug/longshore guest-examples/target/components/conformance.wasm

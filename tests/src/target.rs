@@ -57,6 +57,7 @@ pub struct Target {
     pub address: SocketAddr,
     log: Arc<Mutex<Log>>,
     opens: watch::Sender<bool>,
+    state: watch::Sender<&'static str>,
     serving: JoinHandle<()>,
 }
 
@@ -70,6 +71,7 @@ impl Drop for Target {
 struct Shared {
     log: Arc<Mutex<Log>>,
     is_open: watch::Receiver<bool>,
+    state: watch::Receiver<&'static str>,
 }
 
 impl Target {
@@ -81,10 +83,12 @@ impl Target {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("it has an address");
         let (opens, is_open) = watch::channel(true);
+        let (state, states) = watch::channel("");
         let log = Arc::<Mutex<Log>>::default();
         let shared = Shared {
             log: Arc::clone(&log),
             is_open,
+            state: states,
         };
         let router = Router::new().fallback(answer).with_state(shared);
         let serving = tokio::spawn(async move {
@@ -96,6 +100,7 @@ impl Target {
             address,
             log,
             opens,
+            state,
             serving,
         }
     }
@@ -108,6 +113,11 @@ impl Target {
     /// It answers again, also those that wait.
     pub fn release(&self) {
         self.opens.send_replace(true);
+    }
+
+    /// What it answers at `/state` from now on.
+    pub fn is_now(&self, state: &'static str) {
+        self.state.send_replace(state);
     }
 
     /// All that came, in order.
@@ -178,6 +188,10 @@ async fn answer(
     };
     let opened = shared.is_open.wait_for(|is_open| *is_open).await;
     opened.expect("it is there for as long as it serves");
+    if uri.path() == "/state" {
+        let state = *shared.state.borrow();
+        return state.into_response();
+    }
     match asked(uri.path()) {
         Some((what, amount)) => as_asked(what, amount).await,
         None => format!("{{\"request\":{nth}}}").into_response(),

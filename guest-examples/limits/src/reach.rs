@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longshore_guest::ask::{AskError, Question, Reply};
 use longshore_guest::task::Level;
-use longshore_guest::{Argument, CallError, Context, tool};
+use longshore_guest::{Argument, CallError, Context, artifacts, tool, values};
 use serde_json::json;
 
 use crate::wasi;
@@ -26,6 +26,12 @@ enum Good {
     Answer,
     Step,
     Scratch,
+    Value,
+    Values,
+    ValuesBytes,
+    Artifact,
+    Artifacts,
+    ArtifactsBytes,
 }
 
 #[derive(Argument)]
@@ -86,6 +92,40 @@ fn reach(
             let value = ctx.step("large", || "v".repeat(amount.saturating_sub(2)));
             Ok(format!("kept {} bytes", value.len() + 2))
         }
+        Good::Value => kept(values::set("v", vec![0; amount])),
+        Good::Values => kept((0..amount).try_for_each(|n| values::set(&format!("{n}"), ""))),
+        Good::ValuesBytes => kept(parts(amount).try_for_each(|(n, bytes)| {
+            // A key counts like its value.
+            let key = format!("{n:02}");
+            values::set(&key, vec![0; bytes.saturating_sub(key.len())])
+        })),
+        Good::Artifact => kept(leave(0, amount)),
+        Good::Artifacts => kept((0..amount).try_for_each(|n| leave(n, 1))),
+        Good::ArtifactsBytes => kept(parts(amount).try_for_each(|(n, bytes)| leave(n, bytes))),
+    }
+}
+
+/// So many bytes in parts that are allowed one by one, the last of which has more than a few.
+fn parts(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    const PART: usize = 100 * 1024;
+    let whole = (bytes / PART).saturating_sub(1);
+    let rest = bytes - whole * PART;
+    (0..whole).map(|n| (n, PART)).chain([(whole, rest)])
+}
+
+fn leave(n: usize, bytes: usize) -> Result<(), artifacts::Error> {
+    artifacts::put(
+        &format!("part-{n}"),
+        "application/octet-stream",
+        vec![0; bytes],
+    )
+    .map(drop)
+}
+
+fn kept(done: Result<(), values::Error>) -> Result<String, CallError> {
+    match done {
+        Ok(()) => Ok("kept".to_owned()),
+        Err(error) => Err(format!("no room: {error}").into()),
     }
 }
 

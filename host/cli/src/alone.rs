@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::allowed::{Allowed, granted_in};
 use crate::config::{Config, Told};
 use crate::contents;
-use crate::data::SECRETS;
+use crate::data::secrets_in;
 use crate::engine::{self, Cache};
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output;
@@ -89,7 +89,7 @@ impl Alone {
             // Nothing that they seal outlives this process.
             keys: Keys::of_this_process(),
             marks: Marks::default(),
-            vault: Vault::in_directory(data.join(SECRETS)),
+            vault: Vault::in_directory(secrets_in(&data)),
             version: env!("CARGO_PKG_VERSION"),
         });
         let name = name.parse().unwrap_or_else(|_| {

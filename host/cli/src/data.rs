@@ -13,8 +13,6 @@ use crate::env;
 use crate::keys::{ROOT_BYTES, RootSecret};
 
 /// The admin token's file, which the client side reads too.
-/// Where secrets are in a data directory.
-pub(crate) const SECRETS: &str = "secrets";
 const ADMIN_TOKEN: &str = "admin-token";
 /// A token longer than this is no token but another file.
 const TOKEN_BYTES: u64 = 4096;
@@ -97,7 +95,7 @@ impl DataDir {
 
     /// The directory of the secrets that requests of tools may carry.
     pub(crate) fn secrets(&self) -> PathBuf {
-        self.0.join(SECRETS)
+        secrets_in(&self.0)
     }
 
     /// Keeps a secret that requests of tools may carry. A server that reads it meanwhile reads the old or the new one.
@@ -161,6 +159,11 @@ impl DataDir {
         make_private_file(&path, format!("{token}\n").as_bytes())?;
         Ok(token)
     }
+}
+
+/// Where secrets are in a data directory, which need not be there.
+pub(crate) fn secrets_in(data: &Path) -> PathBuf {
+    data.join("secrets")
 }
 
 /// The token that the server of that data directory keeps, if there is one.

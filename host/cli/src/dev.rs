@@ -296,30 +296,22 @@ impl Serving {
         }))
     }
 
-    /// Lets the server look at once.
+    /// Lets the server look at once; it looks by itself in a moment.
     fn look_now(&self) {
-        let id = self
-            .child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw);
-        if let Some(id) = id {
-            // It looks by itself in a moment.
-            let _too_late = kill_process(id, Signal::HUP);
-        }
+        self.signal(Signal::HUP);
     }
 
     async fn end(&mut self) {
-        let id = self
-            .child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw);
-        if let Some(id) = id {
-            // It may have ended by itself.
-            let _gone = kill_process(id, Signal::TERM);
-        }
+        self.signal(Signal::TERM);
         let _whatever_it_says = self.child.wait().await;
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        if let Some(id) = id.and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _gone = kill_process(id, signal);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use longshore_server::policy::secrets::SecretName;
 use serde_json::json;
 
 use crate::config::Told;
-use crate::data::DataDir;
+use crate::data::{DataDir, secrets_in};
 use crate::exit::{Exit, Failure, OrExit as _};
 use crate::output::line;
 use crate::{Done, answered};
@@ -65,7 +65,7 @@ impl Secret {
                 Ok(answered(json!({ "secrets": names }), move |_| text))
             }
             What::Remove { name, told } => {
-                let path = told.data()?.join(crate::data::SECRETS).join(name.as_str());
+                let path = secrets_in(&told.data()?).join(name.as_str());
                 match fs::remove_file(path) {
                     Ok(()) => {
                         let text = format!("secret {name} is gone\n");
@@ -106,7 +106,7 @@ fn value(input: impl io::Read) -> anyhow::Result<String> {
 }
 
 fn names(data: &Path) -> anyhow::Result<Vec<String>> {
-    let dir = data.join(crate::data::SECRETS);
+    let dir = secrets_in(data);
     let entries = match fs::read_dir(&dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -153,17 +153,14 @@ impl Serve {
             }
         };
         let mut config = config;
-        let others = [
-            config.components_dir.as_path(),
-            self.told.file().unwrap_or(Path::new("")),
+        let components_dir = Some(config.components_dir.clone());
+        let components_dir = components_dir.filter(|dir| !dir.as_os_str().is_empty());
+        let own = [
+            Some(data.path()),
+            components_dir.as_deref(),
+            self.told.file(),
         ];
-        let others = others
-            .into_iter()
-            .filter(|path| !path.as_os_str().is_empty());
-        config.numbers.server.own_dirs = std::iter::once(data.path())
-            .chain(others)
-            .map(Path::to_owned)
-            .collect();
+        config.numbers.server.own_dirs = own.into_iter().flatten().map(Path::to_owned).collect();
         let token = token(&data).or_exit(Exit::CannotStart)?;
         let place = match std::env::var_os(env::ADMIN_TOKEN) {
             Some(_) => format!("{}, as this server was given it", env::ADMIN_TOKEN),
@@ -178,8 +175,6 @@ impl Serve {
             .or_exit(Exit::CannotStart)?;
         let listen = config.listen;
         let folder_every = Duration::from_millis(config.numbers.folder_ms);
-        let components_dir = Some(config.components_dir.clone());
-        let components_dir = components_dir.filter(|dir| !dir.as_os_str().is_empty());
         fit_memory(&mut config.numbers.server);
         let server = Server::new(Parts {
             sandbox,

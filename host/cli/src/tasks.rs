@@ -421,6 +421,14 @@ fn describe_task(task: &Value) -> String {
         ("message", member(task, "statusMessage")),
         ("progress", progress),
         (
+            "waits for",
+            task["waitsFor"].as_array().and_then(|waits| {
+                let waits = waits.iter().filter_map(Value::as_str);
+                let lines: Vec<_> = waits.map(output::line).collect();
+                (!lines.is_empty()).then(|| lines.join("; "))
+            }),
+        ),
+        (
             "set aside",
             (task["quarantined"] == true)
                 .then(|| "the server died too often while it ran".to_owned()),

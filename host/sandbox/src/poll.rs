@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::grants::Grants;
 use crate::outside::{Bounds, Outgoing};
-use crate::wasi::http::{Asked, FORBIDDEN, Terms, Timeouts};
+use crate::wasi::http::{Asked, FORBIDDEN, Refused, Terms, Timeouts};
 
 /// A URL, and all fields together, as the interface says.
 const URL_BYTES: usize = 8 * 1024;
@@ -75,6 +75,15 @@ pub struct Met {
     pub body: String,
 }
 
+/// Why a request is not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotSent {
+    /// What the guest is told.
+    pub told: String,
+    /// What whoever reads the log is told.
+    pub why: String,
+}
+
 impl Poll {
     /// What is malformed in it, for its author.
     pub(crate) fn fault(&self) -> Option<String> {
@@ -121,13 +130,17 @@ impl Poll {
     ///
     /// # Errors
     ///
-    /// A line for the author.
-    pub fn outgoing(&self, policy: &Policy) -> Result<Outgoing, String> {
+    /// Why not.
+    pub fn outgoing(&self, policy: &Policy) -> Result<Outgoing, NotSent> {
         self.judged(&Terms::of(&Grants::of(policy.clone(), &Default::default())))
     }
 
-    pub(crate) fn judged(&self, terms: &Terms) -> Result<Outgoing, String> {
-        let parts = parts(&self.url)?;
+    pub(crate) fn judged(&self, terms: &Terms) -> Result<Outgoing, NotSent> {
+        let same = |why: String| NotSent {
+            told: why.clone(),
+            why,
+        };
+        let parts = parts(&self.url).map_err(same)?;
         let asked = Asked {
             method: &self.method,
             scheme: Some(&parts.scheme),
@@ -140,12 +153,21 @@ impl Poll {
                 .collect(),
             timeouts: Timeouts::default(),
         };
-        let judged = terms.judge(0, asked).map_err(|refusal| refusal.why)?;
+        let judged = terms
+            .judge(0, asked)
+            .map_err(|refusal| match refusal.what {
+                // What else is granted is not for it to know.
+                Refused::Denied => NotSent {
+                    told: "its operator can grant it".to_owned(),
+                    why: refusal.why,
+                },
+                _ => same(refusal.why),
+            })?;
         if judged.is_write {
-            return Err(format!(
+            return Err(same(format!(
                 "{} {} may change something, and nothing is sent again and again that does",
                 self.method, self.url
-            ));
+            )));
         }
         let Outgoing { bounds, .. } = judged.outgoing;
         Ok(Outgoing {
@@ -395,8 +417,16 @@ mod tests {
             change(&mut poll);
             poll.outgoing(&policy).unwrap_err()
         };
-        assert!(refused(|poll| poll.method = "POST".to_owned()).contains("may change"));
-        assert!(refused(|poll| poll.url = "https://other.org/".to_owned()).contains("other.org"));
+        assert!(
+            refused(|poll| poll.method = "POST".to_owned())
+                .told
+                .contains("may change")
+        );
+        let other = refused(|poll| poll.url = "https://other.org/".to_owned());
+        assert!(
+            other.why.contains("other.org") && !other.told.contains("granted"),
+            "{other:?}"
+        );
     }
 
     #[test]

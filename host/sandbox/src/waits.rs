@@ -8,7 +8,7 @@ use wasmtime::Result;
 use crate::bindings::longshore::tool::wait as wit;
 use crate::fault::Halt;
 use crate::host::State;
-use crate::poll::{Met, Poll, Until, mark};
+use crate::poll::{Met, NotSent, Poll, Until, mark};
 use crate::rules::Settled;
 
 /// The author's own keys never begin so, since they have no control characters.
@@ -37,9 +37,9 @@ impl wit::Host for State {
         if let Some(fault) = poll.fault() {
             return Ok(Err(wit::PollError::Invalid(fault)));
         }
-        if let Err(why) = poll.judged(&self.wasi.exchanges.terms) {
+        if let Err(NotSent { told, why }) = poll.judged(&self.wasi.exchanges.terms) {
             self.tell_refused(&why)?;
-            return Ok(Err(wit::PollError::Denied(why)));
+            return Ok(Err(wit::PollError::Denied(told)));
         }
         if self.cancelled()? {
             return Ok(Err(wit::PollError::CallCancelled));

@@ -118,6 +118,18 @@ impl Way for Out<'_> {
     }
 }
 
+/// What is waited for, in a line. Its fields may be private.
+pub(crate) fn describe(wait: &Question) -> Option<String> {
+    let poll: Poll = serde_json::from_str(&wait.request.0).ok()?;
+    let Poll {
+        method,
+        url,
+        every_ms,
+        ..
+    } = poll;
+    Some(format!("{method} {url}, looked for every {every_ms} ms"))
+}
+
 impl Server {
     /// Sees to all that a row waits for.
     pub(crate) fn see_to_waits(&self, row: &Task) {

@@ -4,7 +4,7 @@ use longshore_tests::guests;
 use longshore_tests::process::{Options, Server};
 use serde_json::json;
 
-use super::{FAILED, against, json_of, text};
+use super::{FAILED, USAGE, against, json_of, text};
 
 #[tokio::test]
 async fn push_installs_and_says_what() {
@@ -90,7 +90,12 @@ async fn push_says_why_not() {
             &["missing.wasm"],
             "failed",
         ),
-        (&["push", text(folder.path())], FAILED, &[], "failed"),
+        (
+            &["push", text(folder.path())],
+            USAGE,
+            &["longshore new"],
+            "usage",
+        ),
     ];
     for (arguments, code, words, reason) in rows {
         against(&server, arguments).await.assert_failed(code, words);

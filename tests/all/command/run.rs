@@ -88,7 +88,7 @@ async fn what_cannot_be_called_is_named_with_the_remedy() {
             &["cannot be used with"],
         ),
         (&["run", text(&missing)], FAILED, &["missing.wasm"]),
-        (&["run", text(folder.path())], FAILED, &["reading"]),
+        (&["run", text(folder.path())], USAGE, &["longshore new"]),
         (
             &["run", text(&core)],
             FAILED,

@@ -166,6 +166,20 @@ pub(super) fn rows() -> Vec<Row> {
             )),
         ),
         row(
+            "watch",
+            json!({ "url": "https://example.test/" }),
+            Result(tool_error(
+                "the request to wait for is not sent: its operator can grant it",
+            )),
+        ),
+        row(
+            "watch",
+            json!({ "url": "nowhere" }),
+            Result(tool_error(
+                "the wait is malformed: \"nowhere\" is no absolute URL, such as https://example.org/",
+            )),
+        ),
+        row(
             "tool-error",
             json!({ "message": "no" }),
             Result(tool_error("no")),

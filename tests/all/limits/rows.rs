@@ -15,7 +15,7 @@ pub(super) enum AtZero {
 use AtZero::{NoNumber, Refused, Serves};
 
 /// Settings that bound nothing: they say how fast and how often.
-pub(super) const NO_LIMITS: [(&str, AtZero); 26] = [
+pub(super) const NO_LIMITS: [(&str, AtZero); 27] = [
     ("listen", NoNumber),
     ("components.dir", NoNumber),
     ("components.poll_ms", Refused),
@@ -37,6 +37,7 @@ pub(super) const NO_LIMITS: [(&str, AtZero); 26] = [
     ("hold_ms", Serves),
     ("hold_progress_ms", Serves),
     ("follow_ms", Serves),
+    ("poll_least_ms", Refused),
     ("round_ms", Refused),
     ("journal_every_ms", Serves),
     ("warm_ms", Serves),
@@ -84,6 +85,12 @@ fn of_runs() -> Vec<Row> {
         Row::exact("limits.answer_kib", 1, "too-large", runs::answer).at_zero(1),
         Row::exact("limits.step_kib", 1, "input-limit", runs::step).at_zero(1),
         Row::exact("limits.scratch_mib", 1, "told no", runs::scratch).at_zero(1),
+        Row::exact("limits.value_kib", 1, "told no", runs::value).at_zero(1),
+        Row::exact("limits.values", 3, "told no", runs::values).at_zero(1),
+        Row::exact("limits.values_mib", 1, "told no", runs::values_bytes).at_zero(1),
+        Row::exact("limits.artifact_kib", 1, "told no", runs::artifact).at_zero(1),
+        Row::exact("limits.artifacts", 2, "told no", runs::artifacts).at_zero(1),
+        Row::exact("limits.artifacts_mib", 1, "told no", runs::artifacts_bytes).at_zero(1),
         Row::between("limits.journal_mib", 1, 1_000, 1 << 20, "journal-limit", runs::step),
     ]
     .map(reaching)

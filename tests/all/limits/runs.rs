@@ -56,6 +56,12 @@ by_the_end! {
     question: "question",
     step: "step",
     scratch: "scratch",
+    value: "value",
+    values: "values",
+    values_bytes: "values-bytes",
+    artifact: "artifact",
+    artifacts: "artifacts",
+    artifacts_bytes: "artifacts-bytes",
 }
 
 /// Every wait is recorded.

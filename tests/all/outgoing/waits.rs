@@ -68,6 +68,10 @@ async fn nobody_is_there_meanwhile_and_a_dead_server_changes_nothing() {
     server.until_live(0, Duration::from_secs(30)).await;
     let task = server.client().task(&id).await;
     assert_eq!(task["status"], "working", "{task}");
+    let path = format!("/v1/tasks/{id}");
+    let shown = server.admin("GET", &path, "").await.json();
+    let waits = shown["waitsFor"][0].as_str().expect("it waits");
+    assert!(waits.starts_with("GET http://127.0.0.1:"), "{shown}");
     server.kill().await;
     server.restart().await;
     // The answer to the first went to a dead process.
@@ -80,19 +84,17 @@ async fn nobody_is_there_meanwhile_and_a_dead_server_changes_nothing() {
 #[tokio::test]
 async fn a_change_while_nobody_was_there_is_a_change() {
     let target = Target::start().await;
+    target.is_now("as it was");
     let mut server = watching(&target, Options::default()).await;
-    let wanted = json!({ "url": url(&target), "every_ms": 1 });
+    let state = format!("http://{}/state", target.address);
+    let wanted = json!({ "url": state, "every_ms": 1 });
     let id = server.client().start("watch", wanted).await;
-    target.until(1).await;
-    target.hold();
-    target.until(2).await;
-    server.kill().await;
-    server.restart().await;
+    // What it was at first is kept before it is looked for a change.
     target.until(3).await;
-    target.release();
-    // What it was at first is known from before.
-    let seen = result_of(&server, &id).await;
-    assert_ne!(seen["text"], "{\"request\":1}");
+    server.kill().await;
+    target.is_now("another");
+    server.restart().await;
+    assert_eq!(result_of(&server, &id).await["text"], "another");
 }
 
 #[tokio::test]

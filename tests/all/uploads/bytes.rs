@@ -214,11 +214,6 @@ async fn what_does_not_fit_is_refused_and_named() {
             "world",
             "exports none of `longshore:tool/tools@0.1.0`",
         ),
-        Row::text(
-            &exporting("acme:tool/tools@0.1.0", &both),
-            "world",
-            "`acme:tool/tools@0.1.0`",
-        ),
         Row::text(&exporting(tools, &[]), "world", "`list-tools`"),
         Row::text(&exporting(tools, &both), "world", "function `list-tools`"),
         Row::text(

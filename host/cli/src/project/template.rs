@@ -19,7 +19,10 @@ pub(super) fn files(name: &str, language: Language) -> Vec<(&'static str, String
             ("tool.ts", TYPESCRIPT.replace("NAME", name)),
             ("tsconfig.json", tsconfig()),
         ],
-        Language::JavaScript => vec![("tool.js", JAVASCRIPT.replace("NAME", name))],
+        Language::JavaScript => {
+            let untyped = TYPESCRIPT.replace("<{ name: string }>", "");
+            vec![("tool.js", untyped.replace("NAME", name))]
+        }
     });
     files
 }
@@ -142,19 +145,6 @@ def NAME(name: str) -> str:
 const TYPESCRIPT: &str = r#"import { task, tool } from "longshore";
 
 tool<{ name: string }>({
-  name: "NAME",
-  description: "Greets somebody by name.",
-  input: { name: { type: "string", description: "Who is greeted." } },
-  run({ name }) {
-    task.status("thinking of a greeting");
-    return `Hello, ${name}!`;
-  },
-});
-"#;
-
-const JAVASCRIPT: &str = r#"import { task, tool } from "longshore";
-
-tool({
   name: "NAME",
   description: "Greets somebody by name.",
   input: { name: { type: "string", description: "Who is greeted." } },

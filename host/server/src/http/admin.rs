@@ -33,7 +33,7 @@ use crate::reason::{NAME_COLLISION, RequestReason, RunReason};
 use crate::run::Output;
 use crate::server::Server;
 use crate::trial::export::Export;
-use crate::wire;
+use crate::{waits, wire};
 use longshore_protocol::timestamp::iso8601;
 
 /// An error of the admin API: `{error: {reason, message}}`.
@@ -542,6 +542,7 @@ fn show(task: &Task, output: Option<Output>, held_up: Option<&str>) -> Response 
         .open_questions()
         .map(|question| (question.key.clone(), raw(&question.request.0)))
         .collect();
+    let waits: Vec<String> = task.open_waits().filter_map(waits::describe).collect();
     let (result, error) = match &task.state {
         TaskState::Completed { result, .. } => (Some(raw(&result.0)), None),
         TaskState::Failed { failure, .. } => {
@@ -582,6 +583,7 @@ fn show(task: &Task, output: Option<Output>, held_up: Option<&str>) -> Response 
         "replayDebtMs": task.replay_debt_ms(),
         "journalSegments": task.journal.segments.saturating_sub(task.journal.base),
         "questions": questions,
+        "waitsFor": waits,
         "result": result,
         "error": error,
         "output": output.map(|output| show_output(&output)),

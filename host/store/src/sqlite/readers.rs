@@ -9,12 +9,14 @@ use rusqlite::Connection;
 use super::error::Trouble;
 use super::open::open_reader;
 
-/// How many connections are kept for the next read: more than a node has threads that read.
-const IDLE: usize = 16;
+/// How many connections are kept for the next read, beside one for each core. So many are in use now and then on a busy
+/// node, and soon; more would be kept only because the machine once had much else to do.
+const SPARE: usize = 2;
 
 /// A pool. The one used last is used next, since its cache and its statements are warm.
 pub(super) struct Readers {
     path: PathBuf,
+    most_idle: usize,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -23,6 +25,7 @@ impl Readers {
         let first = open_reader(path)?;
         Ok(Self {
             path: path.to_owned(),
+            most_idle: std::thread::available_parallelism().map_or(1, usize::from) + SPARE,
             idle: Mutex::new(vec![first]),
         })
     }
@@ -40,7 +43,7 @@ impl Readers {
         };
         let answer = read(&db);
         let mut idle = self.idle.lock();
-        if idle.len() < IDLE {
+        if idle.len() < self.most_idle {
             idle.push(db);
         }
         answer

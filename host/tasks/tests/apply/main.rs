@@ -6,3 +6,4 @@ mod owners;
 mod properties;
 mod states;
 mod table;
+mod waits;
