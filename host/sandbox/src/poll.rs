@@ -23,6 +23,8 @@ const MOST_VALUES: usize = 16;
 /// A response is kept as an answer, in base64: this much of a body leaves room for its head.
 const BODY_BYTES: u64 = 512 * 1024;
 const HEAD_BYTES: u64 = 32 * 1024;
+/// One attempt. There is another, and others wait for their turn.
+const ATTEMPT_MS: u64 = 30_000;
 
 /// What is sent, how often, and until when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,6 +176,7 @@ impl Poll {
             bounds: Bounds {
                 body_bytes: bounds.body_bytes.min(BODY_BYTES),
                 head_bytes: bounds.head_bytes.min(HEAD_BYTES),
+                whole_ms: bounds.whole_ms.min(ATTEMPT_MS),
                 ..bounds
             },
             ..judged.outgoing

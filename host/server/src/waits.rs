@@ -23,6 +23,8 @@ use crate::server::Server;
 
 /// Requests that are under way at the same time, of all that wait. The rest waits for its turn, which is short.
 const AT_ONCE: usize = 32;
+/// How long a wait that nobody wants any more is kept at most, however rarely it is looked for.
+const LOOK: Duration = Duration::from_secs(300);
 /// After the store refused what came of a wait.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -68,7 +70,9 @@ async fn until_met(
     every: Duration,
     way: &impl Way,
 ) -> Option<Met> {
-    way.pause(Duration::from_millis(poll.first_ms)).await;
+    if poll.first_ms > 0 {
+        way.pause(every).await;
+    }
     loop {
         if !way.is_wanted().await {
             return None;
@@ -101,7 +105,15 @@ impl Way for Out<'_> {
     }
 
     async fn pause(&self, time: Duration) {
-        tokio::time::sleep(time).await;
+        let mut left = time;
+        loop {
+            let part = left.min(LOOK);
+            tokio::time::sleep(part).await;
+            left -= part;
+            if left.is_zero() || !self.is_wanted().await {
+                return;
+            }
+        }
     }
 
     async fn is_wanted(&self) -> bool {
